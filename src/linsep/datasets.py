@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import sklearn.datasets
 
+from linsep.arrays import IntArray
 from linsep.errors import BadInput
 
 Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
@@ -357,7 +358,7 @@ def _pair(X: Any, y: Any, positive: int, negative: int) -> Sample:
     return X[rows], np.where(y[rows] == positive, 1, -1).astype(np.int64)
 
 
-def _halves(n: int) -> npt.NDArray[np.int64]:
+def _halves(n: int) -> IntArray:
     """Alternating labels, so that every beginning of the rows has both classes."""
     return np.where(np.arange(n) % 2 == 0, 1, -1).astype(np.int64)
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,7 @@ class Hyperplane:
         """w.x + b for each row of X, an array, a sparse matrix or a frame."""
         return np.asarray(self._rows(X) @ self.w + self.b, dtype=np.float64)
 
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+    def predict(self, X: Any) -> IntArray:
         """+1 where w.x + b >= 0, else -1."""
         return np.where(self.score(X) >= 0.0, 1, -1)
 

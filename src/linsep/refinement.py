@@ -21,6 +21,7 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality, prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
@@ -54,7 +55,7 @@ from linsep.multiprecision.row_terms import (
 )
 from linsep.multiprecision.terms import Matrix, scaled_rows
 from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.run import linearised
 
 IntArray = npt.NDArray[np.intp]

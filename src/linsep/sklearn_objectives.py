@@ -25,11 +25,10 @@ import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
 from linsep import losses
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _WEIGHTED_BALANCE = "sample_weight" in inspect.signature(compute_class_weight).parameters
 
 
@@ -41,7 +40,7 @@ class Part:
     target: FloatArray | None = None
     labels: IntArray | None = None
     weight: FloatArray | None = None
-    rows: npt.NDArray[np.bool_] | None = None
+    rows: BoolArray | None = None
     C: float | None = None  #: where the subproblems differ in C
     offset: FloatArray | None = None  #: added to sign * score, where there is no target
 

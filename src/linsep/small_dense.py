@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.certificates.certify import fragile
 from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import watched
-from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
+from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.solvers.cost.shape import Shape, hardness_of
 from linsep.solvers.cost.work import kind_of
 from linsep.solvers.dual_ascent import solve as dual_ascent

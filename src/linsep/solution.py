@@ -15,10 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from linsep.arrays import FloatArray
 
 
 class Status(Enum):

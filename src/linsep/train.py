@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.certificates.optimality import SMALLEST
 from linsep.data import Dataset, Location
-from linsep.data.targets import IntArray
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.interrupts import if_in_time, seconds_left, until
 from linsep.losses import CoupledLoss
@@ -32,7 +32,7 @@ from linsep.problem import (
 )
 from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
-from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import (
     Solver,
     choose,

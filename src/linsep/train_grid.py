@@ -11,8 +11,8 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates import fragile, loss_factor, prove
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
@@ -27,7 +27,6 @@ from linsep.solvers.grid import ENGINES
 from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
 from linsep.train import Fit, conclude, train, with_factor
 
-FloatArray = npt.NDArray[np.float64]
 Fits = dict[tuple[int, int], Fit]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.auditing import objectives, reading
-from linsep.auditing.objectives import FloatArray, Objective
+from linsep.auditing.objectives import Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.verdict import Audit, PerceptronAudit
 from linsep.data import Memory
@@ -245,7 +245,7 @@ def _changed(problem: Objective, found: list[_Compared], X: Any) -> int | None:
     return int(np.count_nonzero(before != after))
 
 
-def _labels(X: Any, W: FloatArray) -> npt.NDArray[np.int64]:
+def _labels(X: Any, W: FloatArray) -> IntArray:
     scores = np.asarray(X @ W[:-1] + W[-1])
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0.0).astype(np.int64)

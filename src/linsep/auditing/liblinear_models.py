@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import losses
-from linsep.auditing.objectives import FloatArray, Given, Objective, Part, split
+from linsep.arrays import FloatArray, IntArray
+from linsep.auditing.objectives import Given, Objective, Part, split
 from linsep.auditing.plain import check_labels
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
@@ -54,7 +54,7 @@ class LiblinearModel:
     """A model of LIBLINEAR; what its file does not keep is None."""
 
     solver: int
-    labels: npt.NDArray[np.int64]  #: in LIBLINEAR's order: a positive score of two is the first
+    labels: IntArray  #: in LIBLINEAR's order: a positive score of two is the first
     bias: float
     W: FloatArray  #: (d, k), or (d + 1, k) with the coefficients of the bias in the last row
     C: float | None = None

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.auditing import liblinear_models, plain
-from linsep.auditing.objectives import FloatArray, Given
+from linsep.auditing.objectives import Given
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
 

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import certificates
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, CrammerSinger
 from linsep.penalties import ElasticNet, GroupElasticNet
-from linsep.sklearn_objectives import FloatArray, Given, Objective, Part, objective_of
+from linsep.sklearn_objectives import Given, Objective, Part, objective_of
 from linsep.solution import Explicit, Linearised
 
 __all__ = [

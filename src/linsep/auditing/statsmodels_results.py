@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from linsep import losses
-from linsep.auditing.objectives import FloatArray, Given, Objective, Part, targets
+from linsep.arrays import FloatArray
+from linsep.auditing.objectives import Given, Objective, Part, targets
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from linsep.auditing.objectives import FloatArray, Given, Objective
+from linsep.arrays import FloatArray
+from linsep.auditing.objectives import Given, Objective
 from linsep.errors import BadInput
 from linsep.losses import Loss
 

@@ -9,11 +9,9 @@ from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from linsep.arrays import IntArray
 from linsep.errors import BadInput
 
 Model = TypeVar("Model", bound="Monomials")
@@ -50,10 +51,10 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return out
 
     @property
-    def powers_(self) -> npt.NDArray[np.int64]:
+    def powers_(self) -> IntArray:
         """Exponent of each feature in each monomial, one row for each column of the output."""
         check_is_fitted(self)
-        powers: npt.NDArray[np.int64] = self._monomials.powers_
+        powers: IntArray = self._monomials.powers_
         return powers
 
     def __sklearn_tags__(self) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.bounds.bound import points
 from linsep.bounds.rounding import (
     MOST_ENTRIES,
@@ -30,8 +31,6 @@ from linsep.bounds.rounding import (
     square,
 )
 from linsep.errors import BadInput
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 
 
@@ -102,7 +102,7 @@ def guess(minority: float | None) -> float:
     return 0.5 if minority is None else min(0.5, share("minority", minority))
 
 
-def points(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
+def points(X: Any, name: str = "X") -> FloatArray:
     """X as a finite float64 array (n, d) with n, d >= 1."""
     try:
         array = np.asarray(X, dtype=np.float64)
@@ -118,7 +118,7 @@ def points(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
     return array
 
 
-def signs(y: Any, n: int) -> npt.NDArray[np.float64]:
+def signs(y: Any, n: int) -> FloatArray:
     """Labels of two classes as -1 and +1, the second in sorted order being +1."""
     labels = np.asarray(y)
     if labels.shape != (n,):

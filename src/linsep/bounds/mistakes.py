@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.bounds.bound import Bound, points, signs
 from linsep.bounds.rounding import (
     Rational,
@@ -27,8 +27,6 @@ from linsep.bounds.rounding import (
 )
 from linsep.bounds.separators import a_separator, best, row_lengths, signed_rows, widest
 from linsep.errors import BadInput, Refused
-
-FloatArray = npt.NDArray[np.float64]
 
 START = "updates start from w = 0 and happen only on rows with y <w, z> <= 0"
 

@@ -18,14 +18,12 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
+from linsep.arrays import FloatArray
 from linsep.bounds.bound import Bound, guess, points, share, signs
 from linsep.errors import BadInput
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Lengths tried for the mean of a prior learnt from other rows; a union bound pays for the choice.
 PRIOR_LENGTHS = 2.0 ** np.arange(-2, 12)

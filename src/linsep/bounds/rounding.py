@@ -12,12 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.exact.dyadic import nearest
 
-FloatArray = npt.NDArray[np.float64]
 #: A float only where it is infinite, or where too many rows are as large.
 Rational = Fraction | float
 

@@ -11,16 +11,15 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.errors import Refused
 from linsep.hyperplane import Hyperplane
 from linsep.separability import Separable, decide
 
-FloatArray = npt.NDArray[np.float64]
 _ADDED = 64  # violated rows that join at a time
 _ROUNDS = 200
 _SLACK = 1e-9  # of a margin that should be 1
@@ -38,15 +37,13 @@ def a_separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
     return answer.hyperplane
 
 
-def longest_rows_first(lengths: FloatArray) -> npt.NDArray[np.int64]:
+def longest_rows_first(lengths: FloatArray) -> IntArray:
     """Rows to begin with: some of the longest and some of the shortest."""
     order = np.argsort(lengths)
     return np.unique(np.concatenate([order[:_ADDED], order[-_ADDED:]]))
 
 
-def shortest(
-    rows: Any, begin: npt.NDArray[np.int64], centre: FloatArray | None = None
-) -> FloatArray | None:
+def shortest(rows: Any, begin: IntArray, centre: FloatArray | None = None) -> FloatArray | None:
     """The u with rows @ u >= 1 of least length; None if rounding does not let it be found.
 
     With a ``centre`` the last entry of u is an intercept that should not count: it counts 1e-4 times, as

@@ -20,12 +20,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.bounds import bound
 from linsep.errors import BadInput
 
-FloatArray = npt.NDArray[np.float64]
 Rational = Fraction | float
 Rows = list[list[Fraction]]
 

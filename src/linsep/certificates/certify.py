@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.certificates.closing import from_sums, ridge_certificate
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
@@ -27,7 +28,7 @@ from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
 from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
-from linsep.solution import Explicit, FloatArray, Solution, Status
+from linsep.solution import Explicit, Solution, Status
 
 #: Rows count as being on the kink up to this many times the rounding error of their margins.
 _STRETCH = 64.0

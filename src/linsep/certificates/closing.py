@@ -32,15 +32,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF, score_share
 from linsep.problem.duality import ClosingSums, DualValue, dot, dual_value, penalty_value
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bound on what underflow takes from the squares of one weight, for lam = 1.
 _UNDERFLOW = 2.0**-1070

@@ -27,13 +27,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from linsep.arrays import FloatArray
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 

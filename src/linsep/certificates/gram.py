@@ -16,16 +16,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import balance, ridge_values
 from linsep.problem.gram_rows import GramRows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,7 @@ def _share(rows: GramRows) -> float:
 
 def _feasible(
     loss: Loss, rows: GramRows, u: FloatArray, fit_intercept: bool
-) -> tuple[FloatArray, npt.NDArray[np.bool_], FloatArray]:
+) -> tuple[FloatArray, BoolArray, FloatArray]:
     """The masses p = s sigma u in balance, which of them are on the plus side, and s (l*(-u) + u offset)."""
     s = np.ones(len(u)) if rows.weight is None else rows.weight
     u = np.where(np.isfinite(u) & np.isfinite(loss.conjugate(-u)), u, 0.0)
@@ -110,7 +108,7 @@ def _values(
     loss: Loss,
     rows: GramRows,
     model: tuple[FloatArray, float, FloatArray],
-    plus: npt.NDArray[np.bool_],
+    plus: BoolArray,
     share: FloatArray,
     lam: float,
     stretch: float,

@@ -21,8 +21,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates.closing import BoundedSums
 from linsep.certificates.metric import AMPLE
 from linsep.certificates.optimality import Optimality, enclose, preference
@@ -47,8 +47,6 @@ from linsep.problem import dot
 from linsep.problem.closing_rows import ROUNDOFF, feasible, score_share
 from linsep.problem.duality import DualValue, group_dual_value
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bound on what underflow takes from the squares of one weight, for a ridge of 1.
 _UNDERFLOW = 2.0**-1070

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
@@ -20,8 +20,6 @@ from linsep.data import Block, Dataset
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

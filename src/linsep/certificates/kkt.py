@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.certificates.recheck import Part, chunks, given, score, weigh
-from linsep.certificates.verification import FloatArray
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import GroupElasticNet
 from linsep.problem import hard_margin

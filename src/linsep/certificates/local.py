@@ -29,8 +29,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
@@ -41,8 +41,6 @@ from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Most unknowns for which the Hessian is formed.
 LARGEST = 4000

@@ -17,9 +17,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reach
 from linsep.certificates.local import coefficient_distance
 from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
@@ -30,8 +30,6 @@ from linsep.losses import Loss
 from linsep.problem import Problem
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Radii in units of |g|_{M^-1}, the rounding of the slopes not included.
 _RADII = np.array([8.0, 64.0, 512.0, 4096.0])

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Part
 from linsep.errors import BadInput
@@ -33,8 +33,6 @@ from linsep.penalties import ElasticNet
 from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised, TraceRecord
-
-FloatArray = npt.NDArray[np.float64]
 
 #: More than a few roundings take.
 _UP = 1.0 + 8.0 * ROUNDOFF

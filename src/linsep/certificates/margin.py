@@ -17,16 +17,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Numbers in the support rows up to which their sum is taken in integers.
 _EXACT_ENTRIES = 20_000

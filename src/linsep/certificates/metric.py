@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Radii that are tried, in units of mu.

@@ -15,8 +15,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates.closing import BoundedSums, from_sums
 from linsep.certificates.optimality import Optimality
 from linsep.certificates.recheck import Dual, Part, chunks, dual_point, given
@@ -24,8 +24,6 @@ from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transposed, tw
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Relative error of a loss or conjugate as computed, in units roundoff: exp and log to 6 ulp, and a few operations.
 _EVALUATION = 32 * ROUNDOFF

@@ -21,15 +21,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
+from linsep.arrays import FloatArray
 from linsep.certificates.metric import AMPLE
 from linsep.certificates.rows import TINY, Answer, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Lower bounds of the eigenvalues of K that are tried.
 _FLOORS = (1e-3, 1e-6)

@@ -12,9 +12,9 @@ from dataclasses import fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
 from linsep.interrupts import check
@@ -24,7 +24,6 @@ from linsep.problem.closing_rows import close_rows, feasible
 from linsep.problem.duality import ClosingSums
 from linsep.solution import Explicit, Linearised
 
-FloatArray = npt.NDArray[np.float64]
 Dual = Linearised | Explicit
 Sums = TypeVar("Sums", bound=Any)
 

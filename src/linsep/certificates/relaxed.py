@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, enclose, exact_zero
 from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
-from linsep.solution import Explicit, FloatArray, Linearised
+from linsep.solution import Explicit, Linearised
 
 Dual = Linearised | Explicit
 

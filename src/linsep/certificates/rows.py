@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.metric import (
     AMPLE,
     Metric,
@@ -25,7 +26,6 @@ from linsep.interrupts import check, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Dense numbers in a chunk.
@@ -298,7 +298,7 @@ class Answer:
     e: FloatArray  #: rounding error of m
     slope: FloatArray  #: s l'(m), by row
     slope_error: FloatArray  #: its rounding error
-    sloped: npt.NDArray[np.bool_]  #: whether the slope may differ from 0, by row
+    sloped: BoolArray  #: whether the slope may differ from 0, by row
     g: FloatArray
     sum_error: FloatArray  #: rounding error of g from adding up
     primal: float = 0.0

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.recheck import Part, chunks, closing_sums_numpy, given, longest_sum
 from linsep.certificates.softmax import softmax_sums_numpy
 from linsep.certificates.target_units import target_units
@@ -28,9 +28,6 @@ from linsep.errors import Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import balance, mixture
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SOFTMAX_CURVATURE = 0.5
 

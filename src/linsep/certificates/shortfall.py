@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality
 from linsep.data import Location, location_of
 from linsep.data.row_access import column_sizes
-from linsep.solution import FloatArray, Status
+from linsep.solution import Status
 
 Names = npt.NDArray[np.object_]
 

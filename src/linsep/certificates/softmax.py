@@ -10,17 +10,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import CoupledSums, coupled_dual_value, penalty_value
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Roundings in a loss or an entropy besides those of its sums: exp and log of the kernels (6 ulp each), products.
 EVALUATION = 64

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import (
     AMPLE,
@@ -46,7 +47,6 @@ from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Most unknowns for which the Hessian is formed.

@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.certificates.optimality import SMALLEST, Optimality
 from linsep.certificates.recheck import Part
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, GroupElasticNet, RescaledElasticNet
-from linsep.solution import Explicit, FloatArray, Linearised, TraceRecord
+from linsep.solution import Explicit, Linearised, TraceRecord
 
 #: Targets whose largest has its exponent within these bounds keep their units: squares of residuals down to 1e-48 of
 #: the targets, and sums of 1e90 squares, are numbers of full precision.

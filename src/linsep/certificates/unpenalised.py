@@ -21,16 +21,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Share of tol that is given up to make room.
 _SHRINK = 0.05
@@ -109,7 +107,7 @@ def _moved(
     return (u, c) if inside else None
 
 
-def _metric(part: Rows, inner: Rows, h: FloatArray, counts: npt.NDArray[np.bool_]) -> Metric | None:
+def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric | None:
     """A norm in which M is proven positive definite on columns that span all others on the rows that count."""
     metric = inner.metric(h)
     if metric is not None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
 from linsep.arguments import flag
+from linsep.arrays import FloatArray
 from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import ANY, Goal, exact_certificate
@@ -46,9 +46,6 @@ from linsep.monitoring import Job
 from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
 from linsep.solution import Explicit, Linearised
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Where duality already suffices, the local bound is tried as well if it costs next to nothing.
 _SECOND_BOUND_WORK = 2e8

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import IntArray
 from linsep.cli import reading, storage
 from linsep.data.cluster.engines.dask_engine import connected
 from linsep.data.files.columns import Target
@@ -54,7 +55,7 @@ class ClusterTable:
     def __len__(self) -> int:
         return sum(self.sizes)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> ClusterTable:
+    def take(self, rows: IntArray) -> ClusterTable:
         """Table of the given rows, in rising order."""
         edges = np.cumsum([0, *self.sizes])
         cuts = np.searchsorted(rows, edges)

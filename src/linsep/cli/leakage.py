@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.data.files.inference import STRING, TIME
 from linsep.tables.table import Table
 
@@ -59,7 +60,7 @@ def _told(table: Table, name: str, y: Codes) -> str:
     return "in every row" if right == n else f"in {100 * right / n:.2f} % of the rows"
 
 
-def _between_changes(x: npt.NDArray[np.float64], y: Codes, k: int) -> Codes:
+def _between_changes(x: FloatArray, y: Codes, k: int) -> Codes:
     """Groups of neighbouring numbers of one class, if a few cuts make them; else one group of all."""
     order = np.argsort(x, kind="stable")
     x, labels = x[order], y[order]
@@ -70,7 +71,7 @@ def _between_changes(x: npt.NDArray[np.float64], y: Codes, k: int) -> Codes:
     return groups
 
 
-def _fitted(table: Table, name: str, y: npt.NDArray[np.float64]) -> str:
+def _fitted(table: Table, name: str, y: FloatArray) -> str:
     """Whether a column of numbers is the target in another unit."""
     if table.kinds[name] in (STRING, TIME):
         return ""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.cli import live
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
@@ -259,7 +260,7 @@ def _values(table: Table, name: str) -> npt.NDArray[Any]:
     return found  # the code -1 of a missing one is the last position
 
 
-def _numbers(model: Any, table: Table) -> npt.NDArray[np.float64]:
+def _numbers(model: Any, table: Table) -> FloatArray:
     """The columns that a model without an encoder was fitted to, by name if it knows them."""
     names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
     columns = []

@@ -16,11 +16,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 import linsep
+from linsep.arrays import IntArray
 from linsep.cli import reading
 from linsep.data import Location, location_of
 from linsep.data import cache as block_cache
@@ -131,7 +130,7 @@ def _kept(options: Any, encoder: Encoder, name: str) -> Path | None:
     return None if key is None else Path(home) / key
 
 
-def rows_name(rows: npt.NDArray[np.int64]) -> str:
+def rows_name(rows: IntArray) -> str:
     """What tells a choice of rows from others."""
     return hashlib.sha256(rows.tobytes()).hexdigest()
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.targets import Targets
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class RowState(Protocol):
@@ -34,7 +32,7 @@ class Block:
     sign: FloatArray
     offset: FloatArray | None
     weight: FloatArray | None
-    labels: npt.NDArray[np.int64] | None
+    labels: IntArray | None
     lo: int
     hi: int
     first: int

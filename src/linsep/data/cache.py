@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import strided_sample as shelf
 from linsep.data.files.datafile import FULL, DataFile, unchanged
 from linsep.data.files.numeric import NumericBatch, NumericFiles
@@ -63,8 +64,8 @@ class Writer:
         self._directory, self._limit, self._width = directory, limit, width
         self._files: dict[str, PieceWriter] = {}
         self._first: NumericBatch | None = None
-        self._weight: list[npt.NDArray[np.float64]] = []
-        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._weight: list[FloatArray] = []
+        self._lengths: list[IntArray] = []
         self._n = self._widest = 0
         self._lowest = 1  # column number
 
@@ -114,7 +115,7 @@ class Writer:
         for name in ("rows", "shelf"):
             self._files[name] = PieceWriter(str(self._directory / name), piece)
 
-    def _on_shelf(self, X: Any) -> npt.NDArray[np.int64]:
+    def _on_shelf(self, X: Any) -> IntArray:
         """Rows of a batch that are set aside for pilots."""
         return shelf.between(self._n, self._n + X.shape[0]) - self._n
 
@@ -222,7 +223,7 @@ def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:
     return PieceFile(str(path), facts["size"], 0, facts["piece"], facts["sums"])
 
 
-def write_columns(directory: Path, rows: StoredRows, chosen: npt.NDArray[np.int64]) -> StoredRows:
+def write_columns(directory: Path, rows: StoredRows, chosen: IntArray) -> StoredRows:
     """Write some columns of all rows, dense if they are mostly filled."""
     entries = sum(block[:, chosen].nnz for _, block in rows.blocks()) if rows.sparse else 0
     dense = not rows.sparse or entries > FILLED * rows.shape[0] * len(chosen)

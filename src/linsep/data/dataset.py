@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data.block import Block, FloatArray
+from linsep.arrays import FloatArray, IntArray
+from linsep.data.block import Block
 from linsep.data.location import Location
-from linsep.data.targets import IntArray
 
 if TYPE_CHECKING:
     from typing import Unpack

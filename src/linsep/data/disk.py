@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.data.block import Block, FloatArray
+from linsep.arrays import FloatArray, IntArray
+from linsep.data.block import Block
 from linsep.data.cache import write_columns
 from linsep.data.dataset import PassNotes, Sum
 from linsep.data.location import Location
@@ -26,7 +27,7 @@ from linsep.data.memory import LocalDataset, Memory, kernel_rows
 from linsep.data.ordered_sum import add_up
 from linsep.data.pieces import Scratch
 from linsep.data.stored import StoredRows
-from linsep.data.targets import IntArray, Targets
+from linsep.data.targets import Targets
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import slices
 
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
@@ -17,7 +18,6 @@ FAN = 16  # totals of partitions that are added up in one place
 GRAIN = 16  # rows of a dense block are a multiple of it, so that large ones split into equal pieces
 
 Edges = list[int]
-FloatArray = npt.NDArray[np.float64]
 
 
 def dense_edges(n: int, d: int, itemsize: int) -> Edges:

@@ -13,13 +13,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data.block import Block, FloatArray
+from linsep.arrays import FloatArray, IntArray
+from linsep.data.block import Block
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
 from linsep.data.location import Location
 from linsep.data.mapped_files import refuse_cut
 from linsep.data.ordered_sum import add_up
-from linsep.data.targets import IntArray, Targets
+from linsep.data.targets import Targets
 from linsep.data.threads import usable_threads
 from linsep.errors import BadInput
 from linsep.interrupts import check, slices

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.data.block import Block, FloatArray
+from linsep.arrays import FloatArray
+from linsep.data.block import Block
 from linsep.data.dataset import Sum
 from linsep.data.layout import spans
 from linsep.interrupts import Cancelled, check, checking, slices

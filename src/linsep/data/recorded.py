@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from linsep import _kernels
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster import Cluster
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.disk import Disk
 from linsep.data.journal import Journal, Vector, current, fingerprint
 from linsep.data.location import Location
-from linsep.data.targets import IntArray
 from linsep.errors import BadInput
 
 if TYPE_CHECKING:

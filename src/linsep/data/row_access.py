@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data.location import Location, location_of
 from linsep.data.scanning import Scan
 from linsep.errors import BadInput
@@ -17,7 +18,7 @@ from linsep.errors import BadInput
 _BLOCK = 1 << 20  # numbers looked at together
 
 
-def column_sizes(X: Any) -> npt.NDArray[np.float64]:
+def column_sizes(X: Any) -> FloatArray:
     """The largest absolute value of every column, of rows in memory, on disk or on a cluster (one round)."""
     if location_of(X) is not Location.MEMORY:
         return np.asarray(np.max(_of_parts(column_sizes, X), axis=0))
@@ -96,7 +97,7 @@ def y_of(X: Any, y: Any) -> Any:
     return X.given(y, None, "check")[0] if isinstance(X, Scan) else y
 
 
-def plain_signs(y: Any, n: int, classes: npt.NDArray[Any] | None = None) -> npt.NDArray[np.float64]:
+def plain_signs(y: Any, n: int, classes: npt.NDArray[Any] | None = None) -> FloatArray:
     """-1.0 for the first and +1.0 for the second of two classes, in rising order unless they are given."""
     labels = np.asarray(y).ravel()
     if len(labels) != n:

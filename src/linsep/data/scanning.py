@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.arguments import number
+from linsep.arrays import IntArray
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.files.arrays import open_npy
@@ -86,7 +87,7 @@ class Scan:
             )
         return self.y if y is None else y, self.weight if weight is None else weight
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Scan:
+    def take(self, rows: IntArray) -> Scan:
         """A scan of the given rows, in rising order, written to a temporary directory; without target and weight."""
         cuts = np.searchsorted(rows, self.rows.edges)
         mine = (rows[a:b] for a, b in pairwise(cuts))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import stack_rows
+from linsep.arrays import IntArray, stack_rows
 from linsep.data import strided_sample as shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.location import Location
@@ -100,7 +100,7 @@ class StoredRows(ABC):
         key = np.asarray(key)
         return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
-    def take(self, rows: npt.NDArray[np.int64], rooms: Sequence[Scratch] = ()) -> Any:
+    def take(self, rows: IntArray, rooms: Sequence[Scratch] = ()) -> Any:
         """The given rows, block by block, by a thread for each of the rooms; blocks without any are not read."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
@@ -136,7 +136,7 @@ class StoredRows(ABC):
             return stack_rows(parts)
         return parts[0] if parts else self.read(0, 0)
 
-    def _set_aside(self, places: npt.NDArray[np.int64], rooms: Sequence[Scratch]) -> Any:
+    def _set_aside(self, places: IntArray, rooms: Sequence[Scratch]) -> Any:
         """Rows from the shelf."""
         assert self.aside is not None
         before = self.aside.read_bytes
@@ -231,7 +231,7 @@ class CsrRows(StoredRows):
         self,
         values: PieceFile,
         columns: PieceFile,
-        starts: npt.NDArray[np.int64],
+        starts: IntArray,
         d: int,
         dtype: npt.DTypeLike,
         shift: int = 0,

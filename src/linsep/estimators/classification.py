@@ -19,10 +19,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from linsep import data
+from linsep.arrays import FloatArray
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs, labels, partitions
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
 from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem

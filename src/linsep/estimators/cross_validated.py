@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from linsep.data.entrance.inputs import FloatArray
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.estimators import parameters
 from linsep.estimators.classification import Classification

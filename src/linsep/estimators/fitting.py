@@ -15,16 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels, certificates
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.entrance.inputs import FloatArray
 from linsep.data.mapped_files import refuse_cut
 from linsep.errors import (
     BadInput,
@@ -58,7 +57,7 @@ class Subproblem:
     loss: Loss | CoupledLoss
     sigma: FloatArray | None = None
     offset: FloatArray | None = None
-    labels: npt.NDArray[np.int64] | None = None
+    labels: IntArray | None = None
     title: str = ""
 
     @property

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedShuffleSplit
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import certify, loss_factor
 from linsep.data import Memory
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, NonFinite
 from linsep.estimators.scoring import product
 from linsep.losses import CoupledLoss
@@ -89,7 +89,7 @@ class ValidationMonitor:
     def __init__(
         self,
         X: Any,
-        codes: npt.NDArray[np.int64],
+        codes: IntArray,
         weight: FloatArray | None,
         tol: float,
         patience: int,
@@ -114,7 +114,7 @@ class ValidationMonitor:
 
 
 def held_out_rows(
-    codes: npt.NDArray[np.int64], weight: FloatArray | None, fraction: float, seed: int
+    codes: IntArray, weight: FloatArray | None, fraction: float, seed: int
 ) -> npt.NDArray[np.intp]:
     """Rows that make up this share of each class, drawn at random from those of positive weight."""
     present = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from linsep import data
+from linsep.arrays import FloatArray
 from linsep.certificates import target_units
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs, partitions
-from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators import fitting, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem

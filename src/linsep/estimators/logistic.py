@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from linsep.arrays import FloatArray
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
-from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.entrance.inputs import FloatArray
 from linsep.data.mapped_files import refuse_cut, watch
 from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
 from linsep.estimators import fitting, judging, parameters, streaming
 from linsep.estimators.classification import ByScores, subproblems
@@ -43,7 +43,7 @@ class SGDHistory:
         Objective of the mean of the iterates, if ``keep="average"`` asked for it.
     """
 
-    steps: npt.NDArray[np.int64]
+    steps: IntArray
     last: FloatArray
     best: FloatArray
     averaged: FloatArray | None
@@ -340,7 +340,7 @@ class SGDClassifier(ByScores):
         return log_probabilities(parameters.classification_loss(self.loss), scores(self, X))
 
     def _held_out(
-        self, rows: Any, codes: npt.NDArray[np.int64], weight: FloatArray | None, seed: int
+        self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
     ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
         """Rows that early stopping holds out, and who looks at them; none without it."""
         if not parameters.flag("early_stopping", self.early_stopping):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
 from linsep.online import Descent, Plan, Scaling, StepSizes, choose_steps, make_steps
 
@@ -145,7 +145,7 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
 def _walk(
     plan: Plan,
     X: Any,
-    codes: npt.NDArray[np.int64],
+    codes: IntArray,
     k: int,
     W: FloatArray,
     sums: FloatArray | None,

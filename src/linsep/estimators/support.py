@@ -15,8 +15,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Disk, Location, location_of
-from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
 from linsep.problem import dot, hard_margin

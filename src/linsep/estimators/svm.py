@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import certificates
+from linsep.arrays import FloatArray
 from linsep.data.entrance import labels
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
 from linsep.estimators import parameters, support
 from linsep.estimators.classification import Classification, subproblems

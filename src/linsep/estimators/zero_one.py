@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.arrays import FloatArray
 from linsep.data import Memory
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores

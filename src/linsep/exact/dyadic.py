@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
+
 Integers = npt.NDArray[np.object_]
 
 
@@ -57,7 +59,7 @@ class Dyadic:
         a, b, exp = self._aligned(other)
         return Dyadic(np.minimum(a, b), exp)
 
-    def take(self, where: npt.NDArray[np.bool_]) -> Dyadic:
+    def take(self, where: BoolArray) -> Dyadic:
         """The entries where the mask holds."""
         return Dyadic(self.num[where], self.exp)
 
@@ -69,7 +71,7 @@ class Dyadic:
         """Every entry as a rational number."""
         return [rational(num, self.exp) for num in self.num.tolist()]
 
-    def floats(self) -> npt.NDArray[np.float64]:
+    def floats(self) -> FloatArray:
         """Every entry rounded to float64, infinite beyond."""
         return np.array([nearest(x) for x in self.fractions()])
 
@@ -82,7 +84,7 @@ class DyadicRows:
     exps: list[int]
 
     @classmethod
-    def of(cls, block: npt.NDArray[np.float64]) -> DyadicRows:
+    def of(cls, block: FloatArray) -> DyadicRows:
         """Finite floats, exactly."""
         columns = [_integers(column) for column in block.T]
         num = np.empty(block.shape, dtype=object)
@@ -124,7 +126,7 @@ def rational(num: int, exp: int) -> Fraction:
     return Fraction(num << exp) if exp >= 0 else Fraction(num, 1 << -exp)
 
 
-def _integers(values: npt.NDArray[np.float64]) -> tuple[Integers, int]:
+def _integers(values: FloatArray) -> tuple[Integers, int]:
     """Floats as integers times a common power of two, the largest that serves."""
     mantissa, exponent = np.frexp(values)
     num = (mantissa * 2.0**53).astype(np.int64)

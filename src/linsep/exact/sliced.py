@@ -17,10 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import check
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Slices of each factor.
 _SLICES = 4

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.arrays import FloatArray
 from linsep.errors import Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.losses import Logistic, Multinomial
@@ -29,8 +29,6 @@ from linsep.pipelines.expressions import (
 from linsep.pipelines.steps import apply_step
 from linsep.pipelines.texts import Word, Words, reads_texts
 from linsep.tables import Encoder
-
-FloatArray = npt.NDArray[np.float64]
 
 #: A scaling is folded into the coefficients if its centre is at most this many divisors from 0: then folding costs at
 #: most six bits.

@@ -15,10 +15,10 @@ known of a penalised model is its held-out error, with an exact binomial bound.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.recheck import given
@@ -27,8 +27,6 @@ from linsep.data import Block, Memory
 from linsep.inference.results import Coefficient
 from linsep.interrupts import lapack
 from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
-
-FloatArray = npt.NDArray[np.float64]
 
 INTERCEPT = "(intercept)"
 _DEPENDENT = (

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from linsep.losses.loss import FloatArray, Loss
+from linsep.arrays import FloatArray
+from linsep.losses.loss import Loss
 from linsep.losses.piecewise_linear import ZeroOne
 
 Function = Callable[[FloatArray], FloatArray]

@@ -6,13 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

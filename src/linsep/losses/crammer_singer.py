@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from linsep.losses.coupled import CoupledLoss, IntArray
-from linsep.losses.loss import FloatArray
+from linsep.arrays import FloatArray, IntArray
+from linsep.losses.coupled import CoupledLoss
 
 
 @dataclass(frozen=True)

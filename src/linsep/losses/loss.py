@@ -9,11 +9,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput, Refused
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
+from linsep.losses.loss import Loss, ResidualLoss, inside
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
+from linsep.losses.loss import Loss, ResidualLoss, inside
 from linsep.losses.piecewise_linear import check_epsilon
 
 

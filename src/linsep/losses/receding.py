@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.arrays import FloatArray
+from linsep.losses.loss import Loss, inside
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, inside, zero_margin
+from linsep.losses.loss import Loss, inside, zero_margin
 from linsep.losses.receding import Logistic
 
 #: Facts that do not depend on the factor.

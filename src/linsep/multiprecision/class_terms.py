@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.exact.decimals import ONE, ZERO, Decimals, FloatArray, decimals, floats, gram, zeros
+from linsep.arrays import FloatArray
+from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, floats, gram, zeros
 from linsep.multiprecision.terms import Change, Targets, Term, damping, longest_step
 
 

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.exact.decimals import (
     LARGEST,
     ONE,
     ZERO,
     Decimals,
-    FloatArray,
     backward,
     cholesky,
     forward,

@@ -16,7 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from linsep.exact.decimals import ZERO, Decimals, FloatArray, decimals, floats, zeros
+from linsep.arrays import FloatArray
+from linsep.exact.decimals import ZERO, Decimals, decimals, floats, zeros
 from linsep.interrupts import check
 
 #: Coefficients up to which the lattice is reduced.

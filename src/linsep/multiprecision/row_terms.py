@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.exact.decimals import ONE, ZERO, Decimals, FloatArray, floats, only, zeros
+from linsep.arrays import FloatArray
+from linsep.exact.decimals import ONE, ZERO, Decimals, floats, only, zeros
 from linsep.multiprecision.terms import (
     Change,
     Coordinates,

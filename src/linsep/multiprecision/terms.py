@@ -14,15 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linsep.exact.decimals import (
-    ONE,
-    ZERO,
-    Decimals,
-    FloatArray,
-    decimals,
-    gram,
-    zeros,
-)
+from linsep.arrays import FloatArray
+from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, gram, zeros
 
 Targets = Any
 Change = tuple[Decimals, ...]

@@ -9,14 +9,12 @@ a row twice instead of giving it weight 2 changes what is learned.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Memory
 from linsep.errors import NonFinite
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _PROJECTION = 20_250_101  # seed of the line-up, the same for every fit
 _LARGEST_SHARE = 16.0  # draws per row in one pass, whatever the weights
 

@@ -10,16 +10,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.losses import Loss
 from linsep.online.judge import Judge
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import StepSizes
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 #: Rows of the trial.
 TRIAL = 1024
 _LARGEST = 1 << 19  # entries of the trial

@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Memory
 from linsep.losses import Loss
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Judge:

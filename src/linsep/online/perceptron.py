@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.monitoring import Job, note
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ORDERS = ("cyclic", "first", "random", "worst")
 UPDATES = ("raw", "normalised")

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Memory
 from linsep.online.schedules import StepSizes
 from linsep.online.steps import Steps
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _ROWS = 64  # scaled at a time; the penalty is applied after as many
 _COPIED = 1 << 20  # entries of a batch that is scaled; a larger one is read where it lies
 _FLAT = 1e-8  # a spread below this share of the column's size is taken for rounding

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
 
-FloatArray = npt.NDArray[np.float64]
 Schedule = Callable[[Any], Any]
 
 #: Name -> (sum of the steps is infinite, sum of their squares is finite); proven by comparison with k^-p.
@@ -116,7 +115,7 @@ def known(schedule: str) -> str:
     return schedule
 
 
-def sizes(schedule: Schedule, k: npt.NDArray[np.int64]) -> FloatArray:
+def sizes(schedule: Schedule, k: IntArray) -> FloatArray:
     """eta_k for an array of step numbers; a function of single numbers is called for each."""
     eta: Any
     try:

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.errors import BadInput
 from linsep.losses import Loss
@@ -33,9 +33,6 @@ from linsep.online.first_step import find_first_step, trial_size
 from linsep.online.judge import Judge
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import Schedule, StepSizes
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 KEEPS = ("best", "last", "average")
 _POINTS = 8  # judged in one read of the rows

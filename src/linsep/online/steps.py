@@ -14,14 +14,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.losses import Loss
 from linsep.online.schedules import StepSizes
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _CALL = 1 << 20  # entries that one call reads: about a millisecond
 
 

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.errors import BadInput
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def check_strength(C: float, l1_ratio: float) -> None:
@@ -86,7 +84,7 @@ class ElasticNet:
         """Weight of w_j^2/2 for each of d features."""
         return np.full(d, self.l2)
 
-    def unpenalised(self, d: int) -> npt.NDArray[np.bool_]:
+    def unpenalised(self, d: int) -> BoolArray:
         """Which of d features have no penalty: all or none."""
         return np.full(d, self.l1 == 0.0 == self.l2)
 

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
 from linsep.penalties.elastic_net import ElasticNet
 from linsep.penalties.group import GroupElasticNet
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def resolve(

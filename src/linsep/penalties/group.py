@@ -21,13 +21,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import BadInput, Refused
 from linsep.penalties.elastic_net import ElasticNet
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _UNEVEN = (
     "This is not available for models with penalty_factor or feature_groups: it reads one penalty for all features. "
@@ -214,6 +211,6 @@ class GroupElasticNet(ElasticNet):
         """Weight of w_j^2/2 for each of d features."""
         return self.ridge
 
-    def unpenalised(self, d: int) -> npt.NDArray[np.bool_]:
+    def unpenalised(self, d: int) -> BoolArray:
         """Which features have the factor 0."""
         return np.asarray(self.factor == 0.0)

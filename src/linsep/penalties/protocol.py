@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-FloatArray = npt.NDArray[np.float64]
+from linsep.arrays import BoolArray, FloatArray
 
 
 class Penalty(Protocol):
@@ -77,6 +74,6 @@ class Penalty(Protocol):
         """Weight of w_j^2/2 for each of d features."""
         ...
 
-    def unpenalised(self, d: int) -> npt.NDArray[np.bool_]:
+    def unpenalised(self, d: int) -> BoolArray:
         """Which of d features have no penalty."""
         ...

@@ -7,12 +7,11 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from linsep.arrays import stack_rows
+from linsep.arrays import IntArray, stack_rows
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, require_fitted
 from linsep.tables import Encoder, Table
@@ -81,7 +80,7 @@ def final_step(pipeline: Pipeline) -> str:
     return f"{name}__{final_step(last)}" if isinstance(last, Pipeline) else str(name)
 
 
-def take_rows(X: Any, rows: npt.NDArray[np.int64]) -> Any:
+def take_rows(X: Any, rows: IntArray) -> Any:
     """Select rows of an array, a sparse matrix, a frame, a list (of texts) or a table."""
     if location_of(X) is not Location.MEMORY:
         raise BadInput(

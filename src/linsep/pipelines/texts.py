@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from linsep.arrays import FloatArray
 from linsep.errors import Refused
 from linsep.pipelines.expressions import Column, Expression
 
@@ -44,7 +44,7 @@ class Words(Expression):
     signed: bool = False  #: the hash value also gives the sign
     binary: bool = False
     sublinear: bool = False
-    factor: npt.NDArray[np.float64] | None = None  #: inverse document frequency of each feature
+    factor: FloatArray | None = None  #: inverse document frequency of each feature
     norm: str | None = None
 
     # compared by identity: two vectorizers are two tables

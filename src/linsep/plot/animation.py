@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.plot import player, style
-from linsep.plot.style import FloatArray
 
 #: More updates than this are thinned out evenly, the first and the last kept.
 MOST_FRAMES = 500

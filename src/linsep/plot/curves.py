@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.plot import style
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def validation_curve(

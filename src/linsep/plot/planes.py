@@ -11,9 +11,10 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 from sklearn.pipeline import Pipeline
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.plot import style
-from linsep.plot.style import FloatArray, Plane
+from linsep.plot.style import Plane
 
 BOUNDARY = {"color": style.BLACK, "linewidth": 2.0, "linestyle": "-"}
 MARGIN = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}

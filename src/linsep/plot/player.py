@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from linsep.arrays import FloatArray
 from linsep.plot import style
-from linsep.plot.style import FloatArray
 
 if TYPE_CHECKING:
     from linsep.plot.animation import Frame

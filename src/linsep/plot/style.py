@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.errors import BadInput
 from linsep.estimators.scoring import dense_coef
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = npt.NDArray[np.float64]
 Plane = tuple[FloatArray, float]
 
 # Okabe and Ito: told apart by everyone.
@@ -85,7 +85,7 @@ def two_features(X: Any) -> FloatArray:
     return points
 
 
-def two_classes(y: Any, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def two_classes(y: Any, n: int) -> tuple[npt.NDArray[Any], BoolArray]:
     """The two classes in sorted order, and which rows are of the second."""
     labels = np.asarray(y)
     if labels.shape != (n,):

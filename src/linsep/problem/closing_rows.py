@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.losses import Loss
-from linsep.solution import FloatArray
 
 #: Unit roundoff of float64.
 ROUNDOFF = 2.0**-53

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem.closing_rows import TINY_NORM, close_rows, feasible
-from linsep.solution import FloatArray
 
 
 def _combine(block: Block, a: FloatArray) -> FloatArray:

@@ -18,13 +18,14 @@ from collections.abc import Callable
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block, Dataset, Location
 from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import duality
 from linsep.problem.gram import symmetric
-from linsep.solution import Explicit, FloatArray, Linearised
+from linsep.solution import Explicit, Linearised
 
 PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
 _HEADER = 3  # loss and two counts of rows, before the gradient

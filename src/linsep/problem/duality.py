@@ -47,9 +47,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet, GroupElasticNet
-from linsep.solution import FloatArray
 
 #: Length up to which a product of two vectors is left to BLAS.
 SHORT = 1000

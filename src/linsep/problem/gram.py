@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linsep.solution import FloatArray
+from linsep.arrays import FloatArray
 
 
 def symmetric(G: FloatArray, sparse: bool) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linsep.solution import FloatArray
+from linsep.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ Scores Z and simplex points P, (n, K), are kept between the passes: K is k padde
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Block, Location
 from linsep.errors import Refused
 from linsep.losses import Multinomial
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Explicit, FloatArray, Linearised
+from linsep.solution import Explicit, Linearised
 
 
 class MaxMarginProblem(CoupledProblem):
@@ -88,7 +88,7 @@ class MaxMarginProblem(CoupledProblem):
 
     def ascend(
         self,
-        order: npt.NDArray[np.int64],
+        order: IntArray,
         bucket: int,
         stiffness: float,
         norms: FloatArray,
@@ -147,9 +147,7 @@ class MaxMarginProblem(CoupledProblem):
 
         return self._closing_sums(self.data.sum(add, self._closing_size))
 
-    def bent(
-        self, rows: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], sigma: float
-    ) -> CoupledProblem:
+    def bent(self, rows: IntArray, active: BoolArray, sigma: float) -> CoupledProblem:
         """The rows whose smoothed losses are curved, as a problem that knows their Hessian.
 
         With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block, Dataset, Location
 from linsep.data.dataset import Sum
 from linsep.data.row_access import extremes
@@ -28,7 +29,7 @@ from linsep.problem import duality
 from linsep.problem.composed import Composed
 from linsep.problem.duality import dot
 from linsep.problem.gram import symmetric
-from linsep.solution import Explicit, FloatArray, Linearised
+from linsep.solution import Explicit, Linearised
 
 CURVATURE = "curvature"
 DUAL = "dual"

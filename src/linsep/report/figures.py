@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from linsep import plot
+from linsep.arrays import FloatArray
 from linsep.plot import style
 from linsep.report import formatting as words
 from linsep.report.influence import Coefficients
 from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.ranking import Calibration, Ranking
 from linsep.report.residuals import Residuals
-from linsep.report.subject import FloatArray, Subject
+from linsep.report.subject import Subject
 from linsep.report.svg import Placeholders, new_axes, to_svg
 
 _BARS = 20

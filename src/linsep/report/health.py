@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.data import Location, location_of
 from linsep.errors import BadInput
 from linsep.report import formatting as words
 from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.repeats import LARGEST, repeats
-from linsep.report.subject import FloatArray, Rows, Subject
+from linsep.report.subject import Rows, Subject
 from linsep.tables import Encoder, from_frame
 from linsep.tables.planning import count_gaps
 
@@ -35,7 +36,7 @@ class Columns:
     entries: FloatArray  # share of entries that are not zero
 
     @property
-    def constant(self) -> npt.NDArray[np.bool_]:
+    def constant(self) -> BoolArray:
         """Columns with one value only."""
         return np.asarray(self.low == self.high)
 
@@ -123,7 +124,7 @@ def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
 
 def _equal_columns(
     rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Whether each of these columns equals the column beside it in every row."""
     same = np.ones(len(left), dtype=bool)
     if not len(left):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Part
 from linsep.errors import LinsepError
 from linsep.inference import summary
@@ -15,7 +16,7 @@ from linsep.inference.intervals import refusal
 from linsep.report import formatting as words
 from linsep.report.health import Columns
 from linsep.report.judging import UNKNOWN, Judged, scores
-from linsep.report.subject import FloatArray, Subject
+from linsep.report.subject import Subject
 
 MOST_COEFFICIENTS = 40
 MOST_CLASSES = 30

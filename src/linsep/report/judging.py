@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
-from linsep.report.subject import FloatArray, Rows, Subject
+from linsep.report.subject import Rows, Subject
 
 _BLOCK = 1 << 17  # scores that are computed together
 UNKNOWN = -1  # code of a label that the model does not know
@@ -32,7 +33,7 @@ class Judged:
     weight: FloatArray
 
     @property
-    def wrong(self) -> npt.NDArray[np.bool_]:
+    def wrong(self) -> BoolArray:
         """Rows whose class is not the predicted one."""
         return np.asarray(self.truth != self.answer)
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
+from linsep.arrays import FloatArray
 from linsep.report.judging import UNKNOWN, Judged
-from linsep.report.subject import FloatArray, Subject
+from linsep.report.subject import Subject
 
 _STEPS = 200  # of the slider
 _POINTS = 400  # of a curve

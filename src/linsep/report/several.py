@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.report import formatting as words
 from linsep.report.judging import UNKNOWN, Judged, scores
 from linsep.report.ranking import ranking
-from linsep.report.subject import FloatArray, Subject
+from linsep.report.subject import Subject
 
 MOST_CLASSES = 30
 _MOST_SCORES = 4e6  # numbers for which areas under curves are computed

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from linsep.arrays import FloatArray
 from linsep.data import Location, location_of
 from linsep.data.entrance import inputs, labels
 from linsep.data.row_access import is_sparse
@@ -20,8 +21,6 @@ from linsep.estimators.scoring import dense_coef
 from linsep.losses import Loss, Multinomial
 from linsep.pipelines import Parts, require_parts
 from linsep.tables import Encoder, Table
-
-FloatArray = npt.NDArray[np.float64]
 
 # Numbers of dense and of sparse rows that are read together.
 _BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 20

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data.row_access import plain_rows, plain_signs, y_of
 from linsep.errors import BadInput
 from linsep.exact.dyadic import DyadicRows
@@ -17,9 +18,6 @@ from linsep.hyperplane import Hyperplane
 from linsep.separability.integers import common_denominator, null_vector
 from linsep.separability.rows import ROUNDOFF, TINIEST, exact_margins
 from linsep.separability.witness import balances, round_to, underflows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 18  # numbers of X looked at together
 _TOUCH = 1e-8  # ratio of a margin that counts as zero in a float check
@@ -128,7 +126,7 @@ def touches(
 
 
 def _touches_exactly(
-    X: Any, sign: FloatArray, theta: FloatArray, zero: npt.NDArray[np.bool_], affine: bool
+    X: Any, sign: FloatArray, theta: FloatArray, zero: BoolArray, affine: bool
 ) -> bool:
     """A rational direction beside theta is zero on the rows ``zero`` and positive on all others."""
     A = _dense(X[np.flatnonzero(zero)])

@@ -14,11 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
-
-FloatArray = npt.NDArray[np.float64]
+from linsep.arrays import FloatArray
 
 #: |r| for unit vectors below which it may be rounding noise.
 ZERO = 1e-12

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Dataset, Location
 from linsep.data.row_access import column_sizes
 from linsep.errors import BadInput
@@ -28,8 +29,6 @@ from linsep.separability.search import (
 )
 from linsep.separability.witness import Witness, make_witness, residual
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Answer = Separable | Inseparable | Undecided
 
 #: Features beyond which working rows are not stored densely.

@@ -12,16 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.interrupts import lapack
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
 from linsep.separability.rows import SLACK, SignedRows
 from linsep.separability.search import Working
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ON = 1e-9  # share of a unit vector outside L that counts as none
 _CHUNK = 4096
@@ -80,7 +77,7 @@ def _complement(span: FloatArray) -> FloatArray:
     return np.ascontiguousarray(Vt[rank:].T)
 
 
-def _projected(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def _projected(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, BoolArray]:
     """A Q with rows of unit length, and which rows have a length to speak of."""
     P = A @ Q
     size = np.sqrt(np.einsum("ij,ij->i", P, P))

@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.separability.rows import SignedRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _WIDE = 1e250  # ratio of weights that floats of order 1 do not hold
 

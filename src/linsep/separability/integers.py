@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from linsep.arrays import FloatArray
 from linsep.exact.dyadic import DyadicRows
 from linsep.interrupts import lapack
 
-FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.object_]
 
 _RANK = 1e-11  # share of the largest pivot below which a float pivot counts as none

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Dataset
-from linsep.solution import FloatArray
 
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C is answered between calls
 

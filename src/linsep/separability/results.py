@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.hyperplane import Hyperplane
 from linsep.notebook import facts_table
 from linsep.separability import checks
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_FLOOR)
 #: What is known about classes that no hyperplane separates, by ``quasi``.

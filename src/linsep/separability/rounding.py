@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.exact.dyadic import DyadicRows, rational
-
-FloatArray = npt.NDArray[np.float64]
 
 _LARGEST = Fraction(float(np.finfo(np.float64).max))
 _SMALLEST = Fraction(1e-290)  # floats below this lose digits

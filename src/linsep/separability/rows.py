@@ -12,16 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset, Location
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.monitoring import note
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ROUNDOFF = 2.0**-53
 TINIEST = 2.0**-1074

@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.exact.dyadic import below
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
 from linsep.separability.rows import Scan, SignedRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MAX_PASSES = 200
 _WORST, _IDLE = 256, 2048  # rows that a pass adds, and that the working set may grow to, at least
@@ -70,7 +67,7 @@ class Working:
         self.x = np.concatenate([self.x, np.zeros(len(new))])
         return True
 
-    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+    def _keep(self, kept: BoolArray) -> None:
         self.rows, self.A, self.lengths = self.rows[kept], self.A[kept], self.lengths[kept]
         self.x = self.x[kept]
 

@@ -11,11 +11,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.exact.dyadic import DyadicRows, rational
 from linsep.interrupts import check
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Numbers in A up to which a tableau of integers is a matter of seconds.
 ENTRIES = 20_000

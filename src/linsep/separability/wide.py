@@ -12,11 +12,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.row_access import row_blocks
 from linsep.interrupts import dense_product, lapack
 from linsep.separability.cone import witness_or_separator
@@ -29,9 +29,6 @@ from linsep.separability.search import (
     first_rows,
     proven_margin,
 )
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _PERCEPTRON_PASSES = 100  # a sixth of what least squares may take
 _LSMR_STEPS = 300

@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import lapack
 from linsep.separability.integers import null_vector
 from linsep.separability.rows import ROUNDOFF, SMALL, SignedRows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _NOISE = 1e-13  # share of the largest weight that may be rounding
 _SAME = Fraction(1, 10**6)  # weights that agree so far are the same ones, rounded

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 
 from linsep import certificates
+from linsep.arrays import FloatArray
 from linsep.auditing.objectives import objective_at
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
@@ -30,7 +31,7 @@ from linsep.errors import ConvergenceWarning, LinsepError
 from linsep.estimators import fitting
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
-from linsep.sklearn_objectives import FloatArray, Objective, Part
+from linsep.sklearn_objectives import Objective, Part
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit, Recipe
 from linsep.train_grid import fit_grid

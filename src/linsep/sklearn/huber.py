@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from sklearn import linear_model
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.kernel_rows import KernelRows
@@ -36,7 +37,6 @@ from linsep.problem import Problem
 from linsep.sklearn import fitting, huber_newton, ordinary
 from linsep.sklearn.fitting import PROVEN, Delegated
 from linsep.sklearn.regression import Minimised, at_minimum, earlier
-from linsep.sklearn_objectives import FloatArray
 from linsep.solution import Explicit
 
 #: Share by which a dual point without a penalty is shrunk, so that the feasible one near it is surely inside.

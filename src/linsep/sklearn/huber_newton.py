@@ -28,8 +28,8 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.sklearn.fitting import Delegated
-from linsep.sklearn_objectives import FloatArray
 from linsep.solvers.linalg import cg
 
 Mask = npt.NDArray[np.bool_]

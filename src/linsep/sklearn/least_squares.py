@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from linsep import _kernels, certificates
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality, target_units
 from linsep.data import Memory
 from linsep.losses import Squared
@@ -23,7 +24,6 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Minimum
-from linsep.sklearn_objectives import FloatArray
 from linsep.solution import Linearised, Solution, Status
 from linsep.solvers.linalg import cg
 

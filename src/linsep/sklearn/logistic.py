@@ -11,10 +11,11 @@ import numpy as np
 from sklearn import linear_model
 
 from linsep import sklearn_objectives
+from linsep.arrays import FloatArray
 from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Delegated
 from linsep.sklearn.liblinear import fit_liblinear
-from linsep.sklearn_objectives import FloatArray, Given, Objective
+from linsep.sklearn_objectives import Given, Objective
 
 Arguments = dict[str, Any]
 #: Numbers beyond which scikit-learn refuses to call LIBLINEAR.

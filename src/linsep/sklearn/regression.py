@@ -13,10 +13,11 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from linsep import certificates, sklearn_objectives
+from linsep.arrays import FloatArray
 from linsep.penalties import ElasticNet as ElasticNetPenalty
 from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
-from linsep.sklearn_objectives import FloatArray, Given, Objective
+from linsep.sklearn_objectives import Given, Objective
 
 #: Learning rates with which stochastic descent tends to the minimum.
 _CONVERGENT = ("invscaling", "optimal")

@@ -29,11 +29,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.errors import BadInput, Refused
 from linsep.losses import names_with
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
-from linsep.solution import FloatArray, Solution, Stop
+from linsep.solution import Solution, Stop
 from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls

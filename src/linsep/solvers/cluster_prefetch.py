@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import IntArray
 from linsep.data import Location
 from linsep.data.dataset import may_be_copied
 from linsep.penalties import ElasticNet
@@ -36,7 +36,7 @@ class _Ahead:
 
 def pilot_rows(
     loss: Any, penalty: ElasticNet, solver: str, sizes: Sequence[int], d: int, seed: int
-) -> npt.NDArray[np.int64]:
+) -> IntArray:
     """Numbers of the rows of the pilot, for dense rows in parts of these sizes; empty if there is no pilot."""
     n, m = sum(sizes), 0
     data = _Ahead(n, d)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.problem import Problem
 from linsep.problem.duality import ClosingSums
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import FloatArray
 
 _CONSTANT = 1e-24  # share of a column's squares below which its variation is rounding noise
 

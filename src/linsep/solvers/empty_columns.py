@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset, Location
-from linsep.solution import Explicit, FloatArray, Linearised, Solution
-
-IntArray = npt.NDArray[np.int64]
+from linsep.solution import Explicit, Linearised, Solution
 
 MANY = 4096  # columns from which vectors of that length take as long as the passes over few rows
 

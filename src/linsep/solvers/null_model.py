@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.losses import Loss, zero_margin
 from linsep.problem import Problem
-from linsep.solution import FloatArray
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite ends the search

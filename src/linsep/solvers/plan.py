@@ -21,9 +21,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Solution, Status, Stop
+from linsep.solution import Solution, Status, Stop
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting, squared_hinge, vertex
 from linsep.solvers.newton import cluster as newton_cluster

@@ -25,21 +25,20 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location, Memory
 from linsep.errors import NonFinite
 from linsep.exact.dyadic import Dyadic
 from linsep.interrupts import if_in_time
 from linsep.problem import Problem, hard_margin
-from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop
 from linsep.solvers.newton import gram_reduction, gram_space
 from linsep.solvers.null_model import null_model
 
 Again = Callable[[Problem, Stop], Solution]
 
-IntArray = npt.NDArray[np.int64]
 
 LARGEST = 100_000_000  # numbers of X up to which a copy is made
 FEW = 2000  # rows whose inner products are factorised once more

@@ -9,10 +9,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
 from linsep.problem import CoupledProblem, Problem
-from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import Imbalance
 
 CLOSING_DECREMENT = (

@@ -13,13 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Dataset, Location
 from linsep.data import strided_sample as shelf
 from linsep.data.memory_limit import available_memory
 from linsep.problem import Problem
-from linsep.solution import FloatArray
-
-IntArray = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
 KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
@@ -37,11 +35,11 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:
     rows = (edges[:-1] + rng.random(m) * np.diff(edges)).astype(np.int64)
     np.minimum(rows, n - 1, out=rows)
     fresh = np.append(True, np.diff(rows) > 0)  # neighbours may meet at the border of two stretches
-    out: npt.NDArray[np.int64] = rows[fresh]
+    out: IntArray = rows[fresh]
     return out
 
 
-def evenly(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def evenly(n: int, m: int, rng: np.random.Generator) -> IntArray:
     """About m of n row numbers, through all of them and from the shelf, if that has so many."""
     stretches = n // shelf.STRETCH
     return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from linsep.arrays import FloatArray, IntArray
 
 #: One matrix for each way of storing.
 STORES: dict[str, np.dtype[Any]] = {
@@ -43,7 +43,7 @@ class Rows(Protocol):
     def levels(self, at: int) -> list[str]:
         """Levels that the codes of column ``at`` stand for."""
 
-    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+    def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
         """A rectangle of the numbers."""
 
     def some(self, rows: IntArray) -> Rows:
@@ -85,7 +85,7 @@ class StoredLevels(Sequence[list[str]]):
 class Batch:
     """Rows that lie together: columns of one kind side by side in one matrix."""
 
-    numbers: npt.NDArray[np.float64]
+    numbers: FloatArray
     codes: npt.NDArray[np.int32]
     times: npt.NDArray[np.datetime64]
     level_lists: Sequence[list[str]] = ()  #: one for each column of codes
@@ -109,7 +109,7 @@ class Batch:
         """Levels that the codes of column ``at`` stand for."""
         return self.level_lists[at]
 
-    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+    def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
         """A rectangle of the numbers."""
         return self.numbers[rows, columns]
 
@@ -147,7 +147,7 @@ class Part:
         """Levels that the codes of column ``at`` stand for."""
         return self.batch.levels(at)
 
-    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+    def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
         """A rectangle of the numbers."""
         return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
 

@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
+from linsep.arrays import FloatArray
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 
 Entries = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float64]]
@@ -120,13 +121,13 @@ class Number(Encoding):
         rows = np.append(np.arange(len(values)), missing)
         return rows, np.repeat((0, 1), (len(values), len(missing))), x
 
-    def write(self, values: npt.NDArray[Any], out: npt.NDArray[np.float64]) -> None:
+    def write(self, values: npt.NDArray[Any], out: FloatArray) -> None:
         """Write the encoded values into columns of a dense matrix."""
         out[:, 0] = self._scaled(values)
         if self.indicator:
             out[:, 1] = np.isnan(values)
 
-    def _scaled(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _scaled(self, values: npt.NDArray[Any]) -> FloatArray:
         x = np.where(np.isnan(values), self.fill, values)
         return (x - self.mean) / self.scale if self.mean != 0.0 or self.scale != 1.0 else x
 
@@ -200,7 +201,7 @@ class Hashed(Encoding):
         """Known without the names."""
         return self.size + self.indicator
 
-    def prepare(self, levels: list[str]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+    def prepare(self, levels: list[str]) -> tuple[npt.NDArray[np.intp], FloatArray]:
         """Column and sign of each level, and of a missing value."""
         hashes = np.array([murmurhash3_32(level, seed=0) for level in levels], np.int64)
         columns = np.append(np.abs(hashes) % self.size, self.size if self.indicator else -1)
@@ -336,5 +337,5 @@ def _if(wanted: bool, name: str) -> list[str]:
     return [name] if wanted else []
 
 
-def _dense(x: npt.NDArray[np.float64]) -> Entries:
+def _dense(x: FloatArray) -> Entries:
     return np.arange(len(x)), np.zeros(len(x), np.intp), x

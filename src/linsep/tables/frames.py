@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.data.entrance.inputs import is_missing
 from linsep.data.files.columns import Levels
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
@@ -66,7 +67,7 @@ def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
     )
 
 
-def refuse_rounding(series: Any, values: npt.NDArray[np.float64], name: str) -> None:
+def refuse_rounding(series: Any, values: FloatArray, name: str) -> None:
     """Whole numbers beyond 2^53 would be merged with their neighbours."""
     if not series.dtype.is_integer() or not len(values) or not np.nanmax(np.abs(values)) >= 2**53:
         return

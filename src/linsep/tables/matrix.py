@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data.files.inference import NUMBER, STRING, TIME, is_number
 from linsep.errors import BadInput
 from linsep.tables.batches import Rows
@@ -61,9 +62,7 @@ def _passed(table: Table, consume: bool) -> Iterator[Rows]:
         batch.release()
 
 
-def _write(
-    parts: list[NumberRun | ColumnAtWork], batch: Rows, out: npt.NDArray[np.float64]
-) -> None:
+def _write(parts: list[NumberRun | ColumnAtWork], batch: Rows, out: FloatArray) -> None:
     """Encoded rows of a batch, into a matrix of zeros."""
     at = 0
     for part in parts:
@@ -99,7 +98,7 @@ class NumberRun:
         self._scale = np.array([number.scale for number in numbers])
         self._as_is = not self._mean.any() and bool((self._scale == 1.0).all())
 
-    def write(self, batch: Rows, out: npt.NDArray[np.float64]) -> None:
+    def write(self, batch: Rows, out: FloatArray) -> None:
         """Their rectangle of the matrix."""
         step = max(1, _BLOCK // self.width)
         for low in range(0, len(batch), step):
@@ -146,7 +145,7 @@ class ColumnAtWork:
         """How many columns it makes."""
         return self.encoding.width
 
-    def write(self, batch: Rows, out: npt.NDArray[np.float64]) -> None:
+    def write(self, batch: Rows, out: FloatArray) -> None:
         """Its columns of the matrix, which are zero before."""
         if isinstance(self.encoding, Number):
             self.encoding.write(self.opened(batch)[0], out)
@@ -199,7 +198,7 @@ def collect(found: ColumnStatistics, table: Table, batch: Rows) -> None:
     found.n += len(batch)
 
 
-def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> npt.NDArray[np.float64]:
+def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> FloatArray:
     """All columns that are encoded as numbers, side by side."""
     names = found.number_names
     stored = [name for name, kind in table.kinds.items() if STORE[kind] == "numbers"]

@@ -11,9 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from linsep.arrays import BoolArray, FloatArray, IntArray
 
 LEAST = 1074  # numbers are multiples of 2^-LEAST
 _BITS = 20  # of a limb
@@ -90,7 +89,7 @@ def _root(numerator: int, denominator: int) -> float:
     return math.sqrt(ratio)
 
 
-def _spans(x: FloatArray, top: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _spans(x: FloatArray, top: IntArray) -> BoolArray:
     """Columns whose smallest numbers would lose bits when the largest is scaled to 1."""
     if (np.abs(top) < 100).all():  # nothing below 2^-900 has to be kept apart from 1
         tiny = (x != 0.0) & (np.abs(x) < 2.0**-800)

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.errors import BadInput, NonFinite
 from linsep.tables.moments import Moments
 from linsep.tables.value_counts import (
     DistinctSample,
-    IntArray,
     ValueCounts,
     hash_numbers,
     hash_texts,
@@ -53,9 +53,9 @@ class Numbers:
         self.identifiers = {
             j: DistinctSample() for j, name in enumerate(names) if _ID_NAME.fullmatch(name)
         }
-        self._pending: list[npt.NDArray[np.float64]] = []
+        self._pending: list[FloatArray] = []
 
-    def add(self, X: npt.NDArray[np.float64]) -> None:
+    def add(self, X: FloatArray) -> None:
         """Add rows (n, m); NaN is missing, infinity is not allowed."""
         if not X.shape[1]:
             return
@@ -73,7 +73,7 @@ class Numbers:
         for at in range(0, X.shape[1] if len(X) else 0, step):
             self._look(np.ascontiguousarray(X[:, at : at + step].T), at)
 
-    def _look(self, x: npt.NDArray[np.float64], at: int) -> None:
+    def _look(self, x: FloatArray, at: int) -> None:
         """Rows of the columns at, at + 1, ...: x is (columns, rows)."""
         here = slice(at, at + len(x))
         gaps = np.isnan(x)
@@ -274,7 +274,7 @@ class ColumnStatistics:
         }
         self.times = {name: Times() for name, kind in kinds.items() if kind == TIME}
 
-    def add_numbers(self, X: npt.NDArray[np.float64]) -> None:
+    def add_numbers(self, X: FloatArray) -> None:
         """Add rows of all columns of numbers, (n, columns)."""
         infinite = np.isinf(X)
         if infinite.any():

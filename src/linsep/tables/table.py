@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import IntArray
 from linsep.data import Location, location_of
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.tables.batches import STORES, Batch, Rows, batch, recode
@@ -102,7 +103,7 @@ class Table:
         for rows in self.batches:
             rows.release()
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Table:
+    def take(self, rows: IntArray) -> Table:
         """Table of the given rows in the given order; rows in rising order are not copied."""
         y = None if self.y is None else self.y[rows]
         if self.matrix is not None:
@@ -120,7 +121,7 @@ class Table:
             batches = [self._gathered(rows)]
         return replace(self, batches=batches, y=y, _places={})
 
-    def _gathered(self, rows: npt.NDArray[np.int64]) -> Batch:
+    def _gathered(self, rows: IntArray) -> Batch:
         """Rows in any order, copied."""
         found: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
         levels = []

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from linsep.arrays import FloatArray, IntArray
+
 Hashes = npt.NDArray[np.uint64]
 
 _SAMPLED = 1 << 12  # values of a sample
@@ -29,7 +30,7 @@ _SHORT = 2048  # keys that are sorted in any case
 _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
-def ordered_keys(x: npt.NDArray[np.float64]) -> IntArray:
+def ordered_keys(x: FloatArray) -> IntArray:
     """Integers in the order of the numbers, none of which is NaN; -0 counts as 0."""
     bits = (x + 0.0).view(np.int64)
     return np.asarray(bits ^ ((bits >> 63) & _SIGN))

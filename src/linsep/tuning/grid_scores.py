@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality
 from linsep.data import Location
 from linsep.errors import BadInput, require_certificate
@@ -17,7 +18,7 @@ from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 from linsep.tuning import leave_one_out, pruning, splits
 from linsep.tuning import one_by_one as separate
-from linsep.tuning.labelled_rows import FloatArray, LabelledRows
+from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import GridRecord
 from linsep.tuning.scoring import ERROR, Score
 from linsep.tuning.tunable import tunable

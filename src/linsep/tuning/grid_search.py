@@ -9,12 +9,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from linsep.arguments import flag, one_of, seed
+from linsep.arrays import IntArray
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
@@ -302,7 +302,7 @@ def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
 
 
 def _tested(
-    model: Any, data: LabelledRows, rows: npt.NDArray[np.int64], score: Score
+    model: Any, data: LabelledRows, rows: IntArray, score: Score
 ) -> tuple[float, float | None]:
     """Score on the rows of the test part, and for an unweighted error its 95 % upper confidence bound."""
     value = separate.held_out(score, model, data, rows)

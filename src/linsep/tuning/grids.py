@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 
 DEFAULT = 10
@@ -14,7 +14,7 @@ LOWEST, HIGHEST = 1e-4, 1e4
 MOST = 1_000_000  # values of a grid
 
 
-def grid_of(Cs: Any) -> npt.NDArray[np.float64]:
+def grid_of(Cs: Any) -> FloatArray:
     """Rising positive values of C: those given, or as many as said from 1e-4 to 1e4."""
     if Cs is None:
         Cs = DEFAULT

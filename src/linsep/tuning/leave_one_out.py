@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.interrupts import lapack
 from linsep.losses import CoupledLoss
-from linsep.solution import FloatArray
 from linsep.solvers.grid import smooth
 from linsep.solvers.grid.problem import GridProblem, HeldOut
 from linsep.train import Fit, train

@@ -15,6 +15,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
@@ -22,7 +23,7 @@ from linsep.errors import ConvergenceWarning
 from linsep.interrupts import Workers
 from linsep.monitoring import advance
 from linsep.pipelines import final_step
-from linsep.tuning.labelled_rows import FloatArray, IntArray, LabelledRows
+from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.scoring import Score
 
 # Numbers of X between which folds are fitted side by side. The fits of fewer are mostly Python, which runs one thread

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality
 from linsep.data import Location
 from linsep.errors import require_certificate
@@ -16,7 +17,7 @@ from linsep.train_grid import fit_grid
 from linsep.tuning import one_by_one as separate
 from linsep.tuning.grid_search import read, tunable_parts, warn_uncertified
 from linsep.tuning.grids import grid_of
-from linsep.tuning.labelled_rows import FloatArray, LabelledRows
+from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import Path
 from linsep.tuning.tunable import tunable
 

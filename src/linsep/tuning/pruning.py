@@ -19,10 +19,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss
 from linsep.tuning import one_by_one as separate
-from linsep.tuning.labelled_rows import FloatArray, IntArray, LabelledRows
+from linsep.tuning.labelled_rows import LabelledRows
 
 Bounds = tuple[float, float]
 
@@ -160,7 +161,7 @@ def lengths(X: Any) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
 
 
-def losing(bounds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def losing(bounds: FloatArray) -> BoolArray:
     """Which C cannot have the least mean error; ``bounds`` is (c, folds, 2)."""
     mean = bounds.mean(axis=1)
     return np.asarray(mean[:, 0] > mean[:, 1].min())

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 import linsep
+from linsep.arrays import FloatArray
 from linsep.certificates import Optimality
 from linsep.notebook import facts_table, table
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +111,7 @@ class ValidationCurve:
         return table(["C", self.scoring, "standard error"], rows)
 
 
-def cv_results(
-    params: Sequence[Mapping[str, float]], utilities: npt.NDArray[np.float64]
-) -> dict[str, Any]:
+def cv_results(params: Sequence[Mapping[str, float]], utilities: FloatArray) -> dict[str, Any]:
     """Table of a search with the keys of scikit-learn's ``cv_results_``: ``pandas.DataFrame`` shows it.
 
     ``utilities`` (models, folds) are greater-is-better; equal means share the smallest rank.

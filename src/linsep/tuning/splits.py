@@ -13,9 +13,8 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import check_random_state
 
+from linsep.arrays import IntArray
 from linsep.errors import BadInput
-
-IntArray = npt.NDArray[np.int64]
 
 LEAVE_ONE_OUT = "loo-approximate"
 

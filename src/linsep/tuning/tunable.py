@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
 
@@ -22,9 +22,7 @@ class Tunable(Protocol):
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Rows, names of the columns, and targets or labels, as ``fit`` reads them."""
 
-    def _grid_problem(
-        self, X: Any, y: Any, weight: npt.NDArray[np.float64] | None
-    ) -> GridProblem | None:
+    def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
         """The problem that the models of every C share; None if there is not one such problem."""
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> Any:

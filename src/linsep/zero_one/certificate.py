@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
 from linsep.zero_one.line import best_threshold
-from linsep.zero_one.points import FloatArray, IntArray, Points, distinct
+from linsep.zero_one.points import Points, distinct
 from linsep.zero_one.sweep import sweep
 
 _PATIENCE = 600.0  # seconds after which a check gives up

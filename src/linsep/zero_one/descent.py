@@ -9,9 +9,8 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from linsep.arrays import FloatArray
 
 
 def errors(A: FloatArray, weight: FloatArray, phi: FloatArray) -> float:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.zero_one.points import FloatArray, Mask
+from linsep.arrays import FloatArray
+from linsep.zero_one.points import Mask
 
 _HUGE = 2.0**1022  # differences of numbers up to here do not overflow
 

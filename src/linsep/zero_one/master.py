@@ -18,10 +18,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import linear_programme
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Units = npt.NDArray[np.object_]
 
 _DIGITS = 40  # binary digits to which prices are kept beyond a unit

@@ -9,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.interrupts import if_in_time
 from linsep.monitoring import note
@@ -17,7 +18,7 @@ from linsep.separability.witness import Witness
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
 from linsep.zero_one.line import best_threshold, threshold_plane
-from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
+from linsep.zero_one.points import Mask, Points
 from linsep.zero_one.sweep import sweep
 from linsep.zero_one.witnesses import exact_witness, pack
 

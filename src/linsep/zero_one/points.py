@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.exact.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
 from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margins
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _LEAST_COST = 1e-200  # so that reciprocals and products of costs stay finite
@@ -67,7 +66,7 @@ class Points:
         return np.asarray(np.maximum(shares, _LEAST_COST))
 
     @cached_property
-    def signed_units(self) -> npt.NDArray[np.int64] | npt.NDArray[np.object_]:
+    def signed_units(self) -> IntArray | npt.NDArray[np.object_]:
         """Sign times units over ``step``: machine integers if their sums fit, Python's otherwise."""
         whole = np.array([0, *(units // self.step for units in self.units.tolist())], dtype=object)
         signed = np.where(self.sign > 0, whole[1:], -whole[1:])

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.exact.dyadic import DyadicRows
 from linsep.monitoring import note
 from linsep.zero_one.line import best_threshold
-from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
+from linsep.zero_one.points import Mask, Points
 
 _SAME = 1e-14  # angles nearer than this may be equal: they err by less than 1e-15
 

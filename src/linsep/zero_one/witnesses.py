@@ -7,10 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.separability import Inseparable, decide, simplex, witness_or_separator
 from linsep.separability.witness import Witness, make_witness
-from linsep.zero_one.points import FloatArray, IntArray, Points
+from linsep.zero_one.points import Points
 
 _ROUNDS = 100
 

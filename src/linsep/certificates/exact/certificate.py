@@ -20,9 +20,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from linsep.arrays import FloatArray
 from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.exact.dual import Rows, Target, candidates, cleared
 from linsep.certificates.exact.group import GroupTerms
@@ -34,8 +32,6 @@ from linsep.certificates.recheck import Dual
 from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Goal(NamedTuple):

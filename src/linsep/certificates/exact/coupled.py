@@ -8,16 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.losses import NOTHING, Interval, coupled_formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, score
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
 _AT_THE_END = 1e-10
@@ -230,9 +228,7 @@ class CoupledRows(ExactRows):
         p[np.arange(self.n), self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
         return p
 
-    def directions(
-        self, point: Point, active: npt.NDArray[np.bool_]
-    ) -> tuple[FloatArray, FloatArray]:
+    def directions(self, point: Point, active: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Directions with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
         p = self.probabilities(point)
         root = np.sqrt(p)

@@ -21,9 +21,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg as sl
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.coupled import ClassSums, CoupledRows
 from linsep.certificates.exact.points import Point
 from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
@@ -42,8 +42,6 @@ from linsep.exact.decimals import (
 from linsep.exact.dyadic import Dyadic, DyadicRows, nearest, rational
 from linsep.exact.rational import independent_columns, solve_rational
 from linsep.interrupts import lapack
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Most corrections of a dual point, each worth about 15 digits.
 _STEPS = 12
@@ -76,11 +74,11 @@ class Target:
         strength[-1] = 0.0
         self._set(active, v + [Fraction(0)] * W.shape[1], strength)
 
-    def _set(self, active: npt.NDArray[np.bool_], v: list[Fraction], strength: FloatArray) -> None:
+    def _set(self, active: BoolArray, v: list[Fraction], strength: FloatArray) -> None:
         self.active, self.v, self._strength = active, v, strength
 
     @classmethod
-    def given(cls, active: npt.NDArray[np.bool_], v: list[Fraction], ridge: FloatArray) -> Target:
+    def given(cls, active: BoolArray, v: list[Fraction], ridge: FloatArray) -> Target:
         """The target v of the active coefficients of one column, whose ridges are given; the intercept is last."""
         found = cls.__new__(cls)
         found._set(active.reshape(-1, 1), v, ridge.reshape(-1, 1))

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.errors import Refused
 from linsep.exact.decimals import ZERO, Decimals, only
 from linsep.exact.dyadic import Dyadic
@@ -34,8 +34,6 @@ from linsep.losses import (
     get,
     zero_margin,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
 _BITS = 256

@@ -13,13 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.certificates.recheck import given
 from linsep.exact.dyadic import Dyadic
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Numbers of X turned into integers at a time.
 _CHUNK = 1 << 16

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, dual_point, given, score, zero_interval
@@ -20,8 +20,6 @@ from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Loss, Scaled, zero_margin
 from linsep.problem.closing_rows import score_share
 from linsep.solution import Explicit
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
 _AT_THE_END = 1e-10
@@ -204,9 +202,7 @@ class PointwiseRows(ExactRows):
             h = self.formula.freedom(u)
         return np.where(inside & np.isfinite(h), h, 0.0)
 
-    def directions(
-        self, point: Point, active: npt.NDArray[np.bool_]
-    ) -> tuple[FloatArray, FloatArray]:
+    def directions(self, point: Point, active: BoolArray) -> tuple[FloatArray, FloatArray]:
         """B (n, active) and the factors f: moving u by f y moves the active sums by B'y."""
         h, s = self.room(point), self.s * self.factor
         length = np.sqrt(h * s) * self.sigma

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.engine import Column
 from linsep.data.cluster.partition import Target
@@ -20,7 +20,6 @@ from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import dense_edges, longest_ordered, longest_sum
 from linsep.data.location import Location
 from linsep.data.memory import Memory
-from linsep.data.targets import IntArray
 
 if TYPE_CHECKING:
     from typing import Unpack

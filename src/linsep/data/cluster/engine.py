@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 
 Column = Any

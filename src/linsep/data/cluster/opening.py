@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import stack_rows
+from linsep.arrays import FloatArray, stack_rows
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
@@ -19,7 +19,6 @@ from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.data.location import Location
 from linsep.errors import BadInput
 
-FloatArray = npt.NDArray[np.float64]
 Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
 Prefetch = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
 Encode = Any  # a fitted transformer: ``transform`` and ``feature_names_in_``

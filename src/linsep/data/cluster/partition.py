@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.memory import Memory, aligned, readable
 from linsep.errors import ClusterError, LinsepError
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import stack_rows
+from linsep.arrays import IntArray, stack_rows
 from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.partition import Partition, Target
 from linsep.data.cluster.row_store import Columns, RowStore, bytes_of
 from linsep.data.cluster.rows import ClusterRows
-
-IntArray = npt.NDArray[np.int64]
 
 FEW = 1 << 20  # entries of requested rows that are stored on the client
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import stack_rows
+from linsep.arrays import IntArray, stack_rows
 
-IntArray = npt.NDArray[np.int64]
 # X, sign, offset, weight and labels of some rows; None where there are none.
 Columns = tuple[Any, ...]
 

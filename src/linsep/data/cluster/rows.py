@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster.partition import (
     Partition,
     Target,
@@ -20,8 +20,6 @@ from linsep.data.location import Location
 
 if TYPE_CHECKING:
     from linsep.data.cluster.engine import Column, Engine, Traffic
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster.partition import Target
 from linsep.data.cluster.row_requests import RowRequests
 from linsep.data.cluster.rows import ClusterRows, RowVector
-from linsep.data.targets import IntArray
 
 
 def target_of(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data.location import Location, location_of
 from linsep.data.mapped_files import refuse_cut
 from linsep.errors import NonFinite
@@ -58,7 +59,7 @@ def _surely_finite(X: Any) -> bool:
     return bool(readable) and _kernels.all_finite(_kernels.Rows(values))
 
 
-def refuse_nonfinite_vector(v: npt.NDArray[np.float64], name: str) -> None:
+def refuse_nonfinite_vector(v: FloatArray, name: str) -> None:
     """Raise at the first NaN or infinity of the vector that the user knows as ``name``."""
     at = _first(v)
     if at >= 0:

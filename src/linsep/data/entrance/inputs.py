@@ -17,14 +17,13 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from linsep.arrays import FloatArray
 from linsep.data.entrance.dataframes import Names, open_frame
 from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.sparse_rows import to_csr
 from linsep.data.location import Location, location_of
 from linsep.data.mapped_files import watch
 from linsep.errors import BadInput, NotNumbers
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Weights up to here leave room for the squares of their sums.
 LARGEST_WEIGHT = 1e100

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.entrance.finite import refuse_nonfinite_vector
-from linsep.data.entrance.inputs import LARGEST_WEIGHT, FloatArray, column, is_missing
+from linsep.data.entrance.inputs import LARGEST_WEIGHT, column, is_missing
 from linsep.errors import BadInput
 
 _FEW = 16  # classes that are worth a vectorised comparison each
@@ -90,7 +91,7 @@ def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
     return Labels(classes, codes == 1 if len(classes) == 2 else codes)
 
 
-def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
     """Where each of some labels is in the classes of a fitted model; a new one is refused."""
     place = {label: at for at, label in enumerate(classes.tolist())}
     try:

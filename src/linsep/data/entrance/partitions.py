@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster import (
     ClusterRows,
     ClusterScan,
@@ -25,8 +26,6 @@ from linsep.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from linsep.data.entrance.inputs import FloatArray
 
 
 def open_partitions(
@@ -87,7 +86,7 @@ def prepare(
         return part, facts, None if some is None else _some(part, some)
 
 
-def _some(part: Partition, rows: npt.NDArray[np.int64]) -> Partition:
+def _some(part: Partition, rows: IntArray) -> Partition:
     """Some rows of a partition."""
     vectors: Any = (part.codes, part.target, part.weight)
     codes, target, weight = (None if v is None else v[rows] for v in vectors)

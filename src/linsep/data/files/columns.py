@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_exact, is_number
 from linsep.data.files.source import refuse
 from linsep.errors import BadInput, Refused
@@ -173,7 +174,7 @@ class Target:
         return np.array(names, dtype=object)[y]
 
 
-def whole_labels(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def whole_labels(y: FloatArray) -> npt.NDArray[Any]:
     """Labels of a LIBSVM file as integers, if all of them are whole numbers."""
     whole = np.all(y == np.floor(y)) and np.abs(y).max(initial=0.0) < 2**53
     return y.astype(np.int64) if whole else y
@@ -193,7 +194,7 @@ def string_codes(values: Any, levels: Levels) -> npt.NDArray[np.int32]:
     return np.asarray(of_level[indices.to_numpy(zero_copy_only=False)])
 
 
-def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> npt.NDArray[np.float64]:
+def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> FloatArray:
     """An arrow array as float64, NaN where a value is missing; ``row`` is the number of the first."""
     pa = arrow()
     if pa.types.is_dictionary(values.type):
@@ -209,7 +210,7 @@ def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> npt.
             "store them as text if they are names, or leave the column out with "
             f"ignore=[{name!r}].",
         )
-    found: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+    found: FloatArray = values.to_numpy(zero_copy_only=False)
     infinite = np.isinf(found)
     if infinite.any():
         at = row + int(np.argmax(infinite))

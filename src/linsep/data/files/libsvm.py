@@ -15,14 +15,13 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.arguments import count, is_whole, one_of, threads
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.files.datafile import DataFile
 from linsep.data.files.listing import list_files
 from linsep.data.files.source import UTF8_MARK, Source, name_of, opened, refuse
 from linsep.data.threads import default_threads
 from linsep.errors import BadInput
 from linsep.interrupts import Workers
-
-IntArray = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 22  # bytes read together
 _INT32 = np.iinfo(np.int32).max
@@ -33,7 +32,7 @@ class LibsvmData(NamedTuple):
     """What a LIBSVM file holds."""
 
     X: Any  #: CSR array (n, d)
-    y: npt.NDArray[np.float64]  #: labels (n,)
+    y: FloatArray  #: labels (n,)
     qid: IntArray | None  #: query numbers (n,), if every row has one
     zero_based: bool  #: whether the smallest index stands for column 0 because it is 0
 
@@ -151,7 +150,7 @@ def read_rows(
     return _joined(parts, n, n_features or columns, first)
 
 
-def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, npt.NDArray[np.float64]]]:
+def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, FloatArray]]:
     """Rows (CSR, columns numbered as written) and labels of a file, some megabytes at a time."""
     path = str(file)
     parse = _Parser(path, np.dtype(np.float64), _INT32, "auto")
@@ -175,7 +174,7 @@ def _refuse_some_queries(path: str, with_qid: int, n: int) -> None:
 class _Part:
     """Some rows, indices as written."""
 
-    y: npt.NDArray[np.float64]
+    y: FloatArray
     qid: IntArray
     starts: IntArray
     indices: npt.NDArray[Any]

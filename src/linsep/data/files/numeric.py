@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray
 from linsep.data.files.arrays import NpzFile, open_npy
 from linsep.data.files.columnar import Records
 from linsep.data.files.columns import Target, missing_name, numbers, whole_labels
@@ -36,7 +37,7 @@ class NumericBatch:
 
     X: Any
     y: npt.NDArray[Any] | None = None
-    weight: npt.NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     names: tuple[str, ...] | None = None
 
 
@@ -143,7 +144,7 @@ def _refuse_text(records: Records) -> None:
             )
 
 
-def _known(records: Records, values: Any, name: str, row: int) -> npt.NDArray[np.float64]:
+def _known(records: Records, values: Any, name: str, row: int) -> FloatArray:
     """Numbers of a column, none of which may be missing."""
     found = numbers(values, records.path, name, row, records.locate)
     missing = np.isnan(found)

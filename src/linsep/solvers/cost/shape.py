@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Dataset, Location
 from linsep.losses import Loss
 from linsep.problem import Problem
-from linsep.solution import FloatArray
 
 
 @dataclass(frozen=True)

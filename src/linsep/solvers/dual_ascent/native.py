@@ -12,10 +12,11 @@ from enum import IntEnum
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.errors import NonFinite
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray
+from linsep.solution import Explicit
 from linsep.solvers.run import Run
 
 #: Slope of a row that leaves, as a multiple of the largest one of a row that moved.

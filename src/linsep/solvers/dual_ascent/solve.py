@@ -10,9 +10,10 @@ import math
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.losses import Loss
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work
 from linsep.solvers.dual_ascent.native import Ascent, Next

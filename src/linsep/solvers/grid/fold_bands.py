@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.data.memory import readable
 from linsep.problem import Problem
@@ -14,9 +14,6 @@ from linsep.solvers.grid.problem import GridProblem
 from linsep.solvers.interior.active_band import SORTED, Band, Wrong
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import Run
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 ROWS = 4096  # multiplied together
 

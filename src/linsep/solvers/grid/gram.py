@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.data.threads import usable_threads
 from linsep.interrupts import Workers, dense_product, lapack
@@ -24,13 +24,11 @@ from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.problem.gram_rows import GramRows
-from linsep.solution import Explicit, FloatArray, Status, Stop
+from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.grid.problem import GridProblem, HeldOut, SpanProposal
 from linsep.solvers.newton import gram_space
-
-IntArray = npt.NDArray[np.int64]
 
 NAME = "span"
 LARGEST = 3000  # rows up to which the matrix of inner products is made

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.grid.fold_bands import ROWS, Part, Together
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
@@ -36,8 +36,6 @@ from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import SAFETY, Run
-
-IntArray = npt.NDArray[np.int64]
 
 NAME = "band"
 # Of X, from which, and up to which a band is worth sharing: with 20 features it halves the time, with 50 it does not.

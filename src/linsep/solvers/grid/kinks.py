@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem, dot
 from linsep.problem.gram import symmetric
-from linsep.solution import FloatArray
-from linsep.solvers.grid.newton import Base, Grid, IntArray, Plan
+from linsep.solvers.grid.newton import Base, Grid, Plan
 
 _FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
 _MOST = 0.5  # of the rows: a larger band is not worth it

@@ -19,21 +19,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block
 from linsep.errors import NonFinite
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.gram import symmetric
-from linsep.solution import FloatArray, Linearised
+from linsep.solution import Linearised
 from linsep.solvers.linalg.factor import solve_spd_with_pivot
 from linsep.solvers.newton.directions import BLUR, SURE
 from linsep.solvers.run import SAFETY, Run, linearised
-
-IntArray = npt.NDArray[np.int64]
 
 FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their own
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import FloatArray
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import row_norms
 from linsep.solvers.grid import kinks as grid_kinks

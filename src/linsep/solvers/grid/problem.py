@@ -15,16 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Dataset, dataset
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.gram_rows import GramRows
 from linsep.problem.recipe import Recipe
-from linsep.solution import FloatArray, Solution
-
-IntArray = npt.NDArray[np.int64]
+from linsep.solution import Solution
 
 _COPIED = 1 << 24  # numbers of X up to which a model of its own gets a copy of its rows
 
@@ -85,7 +83,7 @@ class GridProblem:
         """Recipe of the models of C number ``c``."""
         return replace(self.recipe, penalty=ElasticNet(self.Cs[c]))
 
-    def trained_on(self, f: int) -> npt.NDArray[np.bool_]:
+    def trained_on(self, f: int) -> BoolArray:
         """Which rows the models without part ``f`` see."""
         return np.asarray((self.part != f) | (f < 0))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.monitoring import advance, note
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Stop
+from linsep.solution import Stop
 from linsep.solvers import sampling
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, GridModel, Plan

@@ -16,8 +16,8 @@ import math
 import time
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import Refused
 from linsep.interrupts import OutOfTime, checking, lapack
 from linsep.monitoring import note
@@ -25,12 +25,9 @@ from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v, group_values
 from linsep.problem.grouped import GroupProblem
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solution import Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.group.quadratic import minimise
 from linsep.solvers.run import LimitReached, linearised
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 NAME = "block-newton"
 ALL = 200  # features up to which the working set is everything

@@ -14,9 +14,9 @@ import math
 import numpy as np
 import scipy.linalg as sl
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import lapack
 from linsep.penalties import GroupElasticNet
-from linsep.solution import FloatArray
 
 ROUNDS = 8
 GRADIENT_STEPS = 60  # in the first round; twice as many in each that follows, up to MOST_STEPS

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data import Memory
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.problem.grouped import GroupProblem
-from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop
 
 Solve = Callable[[Problem, FloatArray, Stop], Solution]
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block
 from linsep.errors import InseparableData, NonFinite, Refused
 from linsep.problem import Problem, hard_margin
@@ -29,11 +29,9 @@ from linsep.separability import Inseparable, Separable, decide
 from linsep.separability.rows import SignedRows
 from linsep.separability.search import first_rows
 from linsep.separability.wide import span_coordinates
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.hard_margin import soft_margin
 from linsep.solvers.run import SAFETY, LimitReached, Run
-
-IntArray = npt.NDArray[np.int64]
 
 _DENSE = 1500  # features up to which working rows are stored densely
 _WIDE_ROWS = 300  # rows that join the working set at a time, if there are more features

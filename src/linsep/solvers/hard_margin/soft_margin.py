@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Status
+from linsep.solution import Explicit, Status
 from linsep.solvers.cost.shape import sampled_mean
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.run import Run

@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data import Location, Memory
 from linsep.losses import Absolute, zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX

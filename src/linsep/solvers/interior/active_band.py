@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Dataset, Memory
 from linsep.losses import zero_margin
 from linsep.problem import Problem
@@ -20,13 +21,10 @@ from linsep.solvers.run import Run
 if TYPE_CHECKING:
     from typing import Unpack
 
-    import numpy.typing as npt
-
     from linsep.data import Block
     from linsep.data.dataset import PassNotes
-    from linsep.solution import FloatArray
 
-    Rows = npt.NDArray[np.int64]
+    Rows = IntArray
 
 _V, SORTED = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
 _BALANCING = 4  # times that the dual variables are moved to balance; one nearly always does

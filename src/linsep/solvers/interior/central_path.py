@@ -17,11 +17,11 @@ from collections.abc import Callable
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import FloatArray
 from linsep.solvers.dual_infeasibility import Imbalance
 from linsep.solvers.interior.mehrotra import STEP_FRACTION, PredictorCorrector
 from linsep.solvers.linalg.factor import Factor, solve_spd

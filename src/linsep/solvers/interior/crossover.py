@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.problem import dot
-from linsep.solution import FloatArray
 from linsep.solvers.interior.central_path import Path
 
 ORDER = 320  # up to which the exact solution is looked for

@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.losses import NAMES, CoupledLoss, Loss, get
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible

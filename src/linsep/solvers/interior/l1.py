@@ -33,20 +33,18 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.duality import dot
-from linsep.solution import Explicit, FloatArray
+from linsep.solution import Explicit
 from linsep.solvers.interior import quadratic_rows
 from linsep.solvers.interior.mehrotra import PredictorCorrector, blocking, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.schur_cg import AFFORDABLE, EXPENSIVE, Part, System
 from linsep.solvers.run import LimitReached, Run
-
-IntArray = npt.NDArray[np.int64]
 
 LIMIT = 80  # iterations
 PATIENCE = 25  # iterations without progress

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.errors import NonFinite
-from linsep.solution import FloatArray
 
 STEP_FRACTION = 0.995  # of the way to the boundary
 LEAST_CENTRING = 1e-6  # mu, as a share of the mean product, at least

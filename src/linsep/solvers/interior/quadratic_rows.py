@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.losses import Loss
 from linsep.problem.duality import dot
-from linsep.solution import FloatArray
 from linsep.solvers.interior.mehrotra import blocking
 
 SLACK = 0.1  # the largest multiplier r that a row with none begins with

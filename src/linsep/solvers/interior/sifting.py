@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem import Problem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work

@@ -18,12 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block, Location
 from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior.mehrotra import PredictorCorrector, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.factor import Factor

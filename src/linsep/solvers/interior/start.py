@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Block, Location
 from linsep.interrupts import lapack
 from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import FloatArray, Stop
+from linsep.solution import Stop
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.arrays import stack_rows
+from linsep.arrays import FloatArray, stack_rows
 from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
-from linsep.solution import FloatArray
 from linsep.solvers import sampling
 from linsep.solvers.interior.central_path import Path, compiled
 from linsep.solvers.interior.start import squared_start

@@ -14,11 +14,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import zero_margin
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Solution
+from linsep.solution import Solution
 
 ORDER = 320  # unknowns up to which the null space of the rows is computed
 ENTRIES = 4_000_000  # numbers up to which the rows are copied as a dense matrix

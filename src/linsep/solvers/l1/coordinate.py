@@ -19,21 +19,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset
 from linsep.data.memory import kernel_rows, readable
 from linsep.interrupts import slices
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
-from linsep.solution import FloatArray, Status
+from linsep.solution import Status
 from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.linalg.schur_cg import Part
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
-
-IntArray = npt.NDArray[np.int64]
 
 # The penalty comes down by thirds, a step at a time, from up to so many times itself; from more two steps at a
 # time, or in earnest (squared hinge).

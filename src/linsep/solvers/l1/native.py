@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Linearised
+from linsep.solution import Linearised
 from linsep.solvers import sampling
 from linsep.solvers.run import SAFETY, Run
 

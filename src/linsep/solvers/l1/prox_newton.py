@@ -17,18 +17,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, Tried, dot
-from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
-
-IntArray = npt.NDArray[np.int64]
 
 CLOSING_DECREASE = (
     0.05  # half the predicted one, as a share of P, below which the gap may be closed

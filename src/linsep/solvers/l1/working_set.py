@@ -14,12 +14,12 @@ References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Cel
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
-from linsep.solution import FloatArray, Solution, Status, Stop
+from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.l1 import coordinate, prox_newton
@@ -28,8 +28,6 @@ from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, linearised
-
-IntArray = npt.NDArray[np.int64]
 
 ALL = 150  # features up to which all of them are the working set
 ALL_SPARSE = 500  # the same if rows are short

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.problem import dot
-from linsep.solution import FloatArray
 
 Operator = Callable[[FloatArray], FloatArray]
 

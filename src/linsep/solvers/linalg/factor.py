@@ -11,8 +11,8 @@ import numpy as np
 import scipy.linalg as sl
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.interrupts import dense_product, lapack
-from linsep.solution import FloatArray
 
 # Order up to which a system is solved by the kernels: LAPACK wakes other threads, and on a busy machine
 # waits for them far longer than the factorisation takes.

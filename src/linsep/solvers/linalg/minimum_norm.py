@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import lapack
 from linsep.problem import Problem
-from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE, Factor
 
 

@@ -10,17 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.memory import kernel_rows, readable
 from linsep.problem.gram import symmetric
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Of the diagonal of I + K, by columns and by rows, beyond the identity: what the factor does not leave out.
 BY_COLUMNS, BY_ROWS = 0.3, 10.0

@@ -24,10 +24,11 @@ import math
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.losses import CrammerSinger
 from linsep.problem.coupled import CoupledProblem, not_finite
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.multiclass import crammer_singer_ascent
 from linsep.solvers.multiclass.crammer_singer_directions import newton_step
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point

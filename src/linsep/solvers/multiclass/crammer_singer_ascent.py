@@ -18,8 +18,8 @@ import math
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.problem import MaxMarginProblem
-from linsep.solution import FloatArray
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point
 from linsep.solvers.run import Run
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.problem import CoupledProblem
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.solution import FloatArray
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.interrupts import lapack
 from linsep.problem import MaxMarginProblem
-from linsep.solution import Explicit, FloatArray
-
-IntArray = npt.NDArray[np.int64]
+from linsep.solution import Explicit
 
 
 def dual_point(problem: MaxMarginProblem, P: FloatArray) -> Explicit:
@@ -30,9 +28,7 @@ def _close_rows(U: FloatArray, labels: IntArray) -> None:
     U[rows, labels] = -U.sum(axis=1)
 
 
-def _balance(
-    U: FloatArray, active: npt.NDArray[np.bool_], labels: IntArray, weight: FloatArray | None
-) -> None:
+def _balance(U: FloatArray, active: BoolArray, labels: IntArray, weight: FloatArray | None) -> None:
     """Make the class sums of s U vanish along the active classes, as a shift of the intercepts would.
 
     Left alone if that leaves the simplex; the certificate then pays for the class sums.

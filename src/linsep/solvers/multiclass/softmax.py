@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.multiclass.softmax_directions import (
     MOST_EXACT,
     ConjugateGradients,

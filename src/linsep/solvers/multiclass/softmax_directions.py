@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import FloatArray
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, Inverse
 

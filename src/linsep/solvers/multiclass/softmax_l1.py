@@ -16,18 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
 from linsep.solvers.multiclass import softmax, softmax_l1_columns
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.run import LimitReached, Run
-
-IntArray = npt.NDArray[np.int64]
 
 UNKNOWNS, UNKNOWNS_FEW = 600, 1500  # up to which all features are taken at once; on a cluster
 MOST = 4000  # unknowns of a working set

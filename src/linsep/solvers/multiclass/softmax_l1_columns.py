@@ -22,19 +22,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import FloatArray, Linearised
+from linsep.solution import Linearised
 from linsep.solvers.l1.coordinate import NEARLY, Stored
 from linsep.solvers.linalg import cg
 from linsep.solvers.run import LimitReached, Run
-
-IntArray = npt.NDArray[np.int64]
 
 MAX_ROUNDS = 300
 STRIDE = 3.0  # by which the penalty comes down to the one asked for

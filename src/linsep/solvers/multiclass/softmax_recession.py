@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location, Memory
 from linsep.errors import SeparableData
 from linsep.problem.coupled import CoupledProblem
 from linsep.separability import Inseparable, Separable, decide
-from linsep.solution import FloatArray
 from linsep.solvers.linalg.minimum_norm import null_space
 
 MAX_FEATURES = 4000  # features up to which the null space of the rows is computed

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
 from linsep.problem import Problem, Tried, dot
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
@@ -94,7 +94,7 @@ class Rounds:
 
     def __init__(self, direction: _Steps) -> None:
         self._direction = direction
-        self._nonquadratic: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._nonquadratic: IntArray = np.zeros(0, dtype=np.int64)
 
     def __call__(
         self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
@@ -149,7 +149,7 @@ class NonquadraticProbe:
     most: int
     n: int
 
-    def __call__(self, block: Block) -> tuple[npt.NDArray[np.int64]]:
+    def __call__(self, block: Block) -> tuple[IntArray]:
         """Their numbers."""
         none = np.zeros(0, dtype=np.int64)
         if not self.most:
@@ -168,7 +168,7 @@ class NonquadraticProbe:
         return (nonquadratic + first,)
 
     @staticmethod
-    def rows_of(found: list[Any]) -> npt.NDArray[np.int64]:
+    def rows_of(found: list[Any]) -> IntArray:
         """The rows found in some blocks."""
         return np.concatenate([rows for (rows,) in found])
 

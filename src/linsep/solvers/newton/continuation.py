@@ -13,11 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.losses import zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Solution, Status, Stop
+from linsep.solution import Solution, Status, Stop
 from linsep.solvers.run import LimitReached, Run, linearised
 
 STAGES = (1e2, 1e5, 1e8, 1e11)

@@ -22,9 +22,9 @@ from typing import Protocol
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem import Problem, dot
-from linsep.solution import FloatArray
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import cg

@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Block, Memory
 from linsep.interrupts import dense_product, lapack
 from linsep.problem import Problem, dot
-from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.newton import gram_space

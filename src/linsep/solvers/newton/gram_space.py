@@ -35,12 +35,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from linsep.arrays import BoolArray, FloatArray
 from linsep.interrupts import lapack
 from linsep.losses import Loss, zero_margin
-from linsep.solution import FloatArray
 
 MAX_STEPS = 60  # of Newton's method for one proximal term
 MAX_PROXIMAL_TERMS = 14
@@ -168,7 +167,7 @@ class _Newton:
         return False
 
     def _target(
-        self, smoothing: float, u0: FloatArray, u: FloatArray, free: npt.NDArray[np.bool_]
+        self, smoothing: float, u0: FloatArray, u: FloatArray, free: BoolArray
     ) -> tuple[FloatArray, float] | None:
         """Where the objective would have its minimum if the rows stayed free, or cut, as they are."""
         span, lam = self.span, self.lam

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data.memory import kernel_rows, readable
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import FloatArray
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, prices
 from linsep.solvers.linalg.factor import Factor

@@ -12,10 +12,11 @@ import math
 import numpy as np
 
 from linsep import _kernels
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape, hardness, sampled_mean
 from linsep.solvers.cost.work import Work, sweeps

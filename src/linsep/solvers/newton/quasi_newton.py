@@ -20,9 +20,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem import Problem, dot
-from linsep.solution import FloatArray
 from linsep.solvers import sampling
 from linsep.solvers.newton.directions import Preconditioner, Step, centre_gradient, diagonal_of
 from linsep.solvers.newton.solve import Direction

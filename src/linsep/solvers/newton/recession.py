@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Location
 from linsep.errors import SeparableData
 from linsep.interrupts import lapack
@@ -26,10 +26,7 @@ from linsep.problem import GroupProblem, Problem
 from linsep.problem.closing_rows import margin_error
 from linsep.problem.gram import symmetric
 from linsep.separability import WIDE, Inseparable, Separable, decide
-from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE
-
-IntArray = npt.NDArray[np.int64]
 
 NEARLY_SEPARATED = 0.1  # objective, as a share of that at 0, below which classes may be separated
 FAR = 1e-6  # curvature beside the largest of a row that may have run away

@@ -16,8 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.problem import Problem, Tried, dot
-from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
 from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
 

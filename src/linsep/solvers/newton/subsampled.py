@@ -11,11 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.interrupts import if_in_time
 from linsep.losses import Squared, zero_margin
 from linsep.problem import Problem, dot
-from linsep.solution import FloatArray, Solution, Status, Stop
+from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps

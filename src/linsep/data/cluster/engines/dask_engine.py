@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray
 from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths, pick
 from linsep.data.layout import FAN, one_after_another
 from linsep.data.location import Location, location_of

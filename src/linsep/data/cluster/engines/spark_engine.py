@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.block import FloatArray
+from linsep.arrays import FloatArray
 from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths, pick
 from linsep.data.cluster.engines.spark_columns import (
     count_entries,
