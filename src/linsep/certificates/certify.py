@@ -151,7 +151,8 @@ def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
     if sums is None:
         sums = problem.closing(theta, solution.dual)
     longest = problem.data.longest_sum(len(sums))
-    entry = problem.largest_entry(sums) if l1 else math.inf
+    alone = l1 > 0.0 and problem.lam == 0.0  # with a ridge penalty norms suffice
+    entry = problem.largest_entry(sums) if alone else math.inf
     return _assemble(problem, theta, sums, longest, entry, tol)
 
 
