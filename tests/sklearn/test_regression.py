@@ -149,7 +149,7 @@ def test_conjugate_gradients_stop_at_the_gap_that_tol_asks_for(tol):
     t, weight = RNG.normal(size=(300, 2)) + 30.0, 1.0 + (np.arange(300) % 3)
     asked = fitting.gap_tolerance(tol)
     for free in (True, False):
-        found = least_squares.sparse_ridge(rows, t, weight, np.array([0.5, 3.0]), free, asked)
+        found = least_squares.sparse_ridge(rows, t, weight, np.array([0.5, 3.0]), free, asked, tol)
         dense = ours.Ridge(alpha=[0.5, 3.0], fit_intercept=free).fit(rows.toarray(), t, weight)
         for part, column, best in zip(found.certificate.parts, found.W.T, dense.coef_, strict=True):
             assert part.relative_gap <= asked

@@ -31,8 +31,8 @@ from linsep.solvers.linalg import cg
 _WELL_CONDITIONED = 1e-6
 #: Share of its squares that a column must vary by for its Gram matrix to be centred afterwards.
 _CANCELLATION = 1e-6
-#: Relative residual of conjugate gradients without a penalty, and a bound on their steps.
-_RESIDUAL, _MAX_CG = 1e-8, 1000
+#: Least relative residual of conjugate gradients, and a bound on their steps.
+_LEAST_RESIDUAL, _MAX_CG = 1e-11, 1000
 #: Features that a working set of an absolute penalty begins with, at least and as one part in so many of all, most
 #: features of it, and rounds of growing it.
 _FIRST, _SHARE, _MOST_FEATURES, _ROUNDS = 20, 8, 1000, 40
@@ -186,11 +186,13 @@ def sparse_ridge(
     alphas: FloatArray,
     fit_intercept: bool,
     tol: float,
+    residual: float,
 ) -> Minimum | None:
     """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing.
 
-    ``tol`` is the relative gap to prove. Without a penalty the minimiser must be proven to be the only one: of
-    several, another method finds the one of least norm.
+    ``tol`` is the relative gap to prove, ``residual`` the share to which the residuals are reduced, 1e-11 at least.
+    Without a penalty the minimiser must be proven to be the only one: of several, another method finds the one of
+    least norm.
     """
     unique = bool((alphas > 0.0).all())
     if X.dtype != np.float64 or not (unique or X.shape[0] > X.shape[1]):
@@ -201,7 +203,7 @@ def sparse_ridge(
         problem = _problem(X, offset, weight, _ridge_penalty(alpha), fit_intercept)
         if problem is None:
             return None
-        theta = _conjugate_gradients(problem, tol)
+        theta = _conjugate_gradients(problem, tol, max(residual, _LEAST_RESIDUAL))
         if theta is None:
             return None
         proof = _proof_at(problem, theta, alpha, tol)
@@ -212,12 +214,12 @@ def sparse_ridge(
     return Minimum(W, certificates.combine(proofs), _PASSES)
 
 
-def _conjugate_gradients(problem: Problem, tol: float) -> FloatArray | None:
+def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> FloatArray | None:
     """Minimiser of a sum of squares within ``tol`` of its minimum, relatively; None if the steps do not suffice.
 
     The intercept is minimised out, which centres the rows: H = sum h (x - m)(x - m)' + lam I. The decrease of the
     objective is (b + r).x/2 at the step x with residual r = b - H x, and it lies at most |r|^2/(2 lam) above the
-    minimum. Without a penalty the residuals are reduced by a fixed factor.
+    minimum. Without a penalty only the residuals tell when to stop.
     """
     lam, d = problem.lam, problem.data.d
     value, g = problem.value_gradient(np.zeros(d + 1))
@@ -235,8 +237,10 @@ def _conjugate_gradients(problem: Problem, tol: float) -> FloatArray | None:
         return np.asarray(out[:-1] - out[-1] * mean)
 
     def converged(at: cg.Iterate) -> bool:
+        if at.rho > residual * residual * at.rho_first:
+            return False
         if not lam:
-            return at.rho <= _RESIDUAL * _RESIDUAL * at.rho_first
+            return True
         gap = dot(at.r, at.r) / (2.0 * lam)
         if gap > _SAFE * tol * value:
             return False

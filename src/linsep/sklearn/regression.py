@@ -164,7 +164,9 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
             found = self._dense(X, Y, weight)
         else:
             none, free = np.zeros(Y.shape[1]), bool(self.fit_intercept)
-            found = least_squares.sparse_ridge(X, Y, weight, none, free, least_squares.TOL)
+            residual = 1e-2 * getattr(self, "tol", 1e-6)
+            given = X, Y, weight, none, free
+            found = least_squares.sparse_ridge(*given, least_squares.TOL, residual)
         if found is None:
             found = minimise_each(self, X, Y, weight, least_squares.TOL)
         store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])

@@ -63,7 +63,8 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
         if isinstance(X, np.ndarray):
             found = least_squares.minimise_ridge(X, *given)
         else:
-            found = least_squares.sparse_ridge(X, *given, fitting.gap_tolerance(self.tol))
+            gap = fitting.gap_tolerance(self.tol)
+            found = least_squares.sparse_ridge(X, *given, gap, self.tol)
         if found is None:
             gap = _GAP if X.dtype == np.float64 else fitting.gap_tolerance(self.tol, X.dtype)
             found = fitting.minimise(problem, X, gap, dtype=X.dtype)
