@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
 from linsep.problem import CoupledProblem
 from linsep.problem.max_margin import MaxMarginProblem
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.linalg.row_products import centred_rows, row_products
 from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
 
 _ORDER = 4000  # of a matrix that is factorised
@@ -115,13 +115,9 @@ def _in_p(
     intercept_ridge: float,
 ) -> FloatArray:
     """By the system for the active p."""
-    lam, X, mu = problem.lam, curved.data.X, curved.centre()
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        K = (X @ X.T).toarray()
-    else:
-        X = np.asarray(X, dtype=np.float64) - mu
-        K = X @ X.T
+    lam, mu = problem.lam, curved.centre()
+    X = centred_rows(curved.data.X, mu)
+    K = row_products(X)
     F, row = _basis(active)
     count = active.sum(axis=1)
     weight = curved.data.weight

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.data import Block, Memory
-from linsep.interrupts import dense_product, lapack
+from linsep.interrupts import lapack
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
+from linsep.solvers.linalg.row_products import centred_rows, row_products
 from linsep.solvers.newton import gram_space
 from linsep.solvers.run import LimitReached, Run, begin
 
@@ -59,12 +59,8 @@ def finishes(problem: Problem) -> bool:
 
 def _products(problem: Problem) -> FloatArray:
     """K, about a point amid the rows."""
-    X = problem.data.X
     problem.passes += 1
-    if sp.issparse(X):
-        return np.asarray((X.astype(np.float64) @ X.astype(np.float64).T).toarray())
-    X = np.asarray(X, np.float64) - problem.centre()
-    return np.asarray(dense_product(X, X.T))
+    return row_products(centred_rows(problem.data.X, problem.centre()))
 
 
 class Reduced:
