@@ -2,8 +2,8 @@
 Fit a file that does not fit into memory
 ========================================
 
-:func:`linsep.scan` describes files; ``fit`` reads them in blocks, as often as the solver needs. The result has the bits
-of the fit in memory, and the certificate is about the rows in the file.
+:func:`linsep.scan` opens files; ``fit`` reads them in blocks, as often as the solver needs. The model is bit-identical
+to the fit in memory, and its certificate is for the rows in the files.
 """
 
 import tempfile
