@@ -60,6 +60,7 @@ def solve(
             at.rho = inner(at.r, p)
         elif at.products:
             p = z + (at.rho / at.rho_before) * p
+        del z  # memory is short during a product
         Ap = times(p)
         at.products += 1
         curvature = inner(p, Ap)
@@ -68,6 +69,7 @@ def solve(
         step = at.rho / curvature
         at.x += step * p
         at.r = project(at.r - step * Ap)
+        del Ap
         z = project(precondition(at.r))
         at.rho_before, at.rho = at.rho, inner(at.r, z)
     return at

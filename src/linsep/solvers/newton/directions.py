@@ -157,6 +157,15 @@ def diagonal_of(
     return diagonal
 
 
+def _centre_and_diagonal(problem: Problem) -> tuple[FloatArray, float, FloatArray]:
+    """Mean of the rows by curvature, sum of the curvatures, and the diagonal preconditioner."""
+    moments = problem.moments()
+    _, hx, h = moments
+    intercept = problem.fit_intercept and h > 0
+    mean = hx / h if intercept else np.zeros_like(hx)
+    return mean, h, diagonal_of(problem, intercept, moments)
+
+
 class ConjugateGradients:
     """Truncated Newton, preconditioned by the diagonal of H or as asked for."""
 
@@ -169,12 +178,9 @@ class ConjugateGradients:
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem, ask = run.problem, self._preconditioning
         apply = ask(problem) if ask is not None else None
-        moments = problem.moments()
-        _, hx, h = moments
+        mean, h, diagonal = _centre_and_diagonal(problem)
         intercept = problem.fit_intercept and h > 0
-        mean = hx / h if intercept else np.zeros_like(hx)
         if apply is None:
-            diagonal = diagonal_of(problem, intercept, moments)
             apply = partial(_divided, diagonal)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
 

@@ -155,7 +155,7 @@ def solve(
                 delta, decrement, left = found
                 tried = None
                 if not curvatures.blend:
-                    dual = linearised(theta, delta)
+                    dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
                     short = _short(problem, stop, value, decrement, left)
                     tried = attempt(run, theta, value, g, dual) if attempt else None
                     if _closed(run, theta + delta, dual, tried, short):
