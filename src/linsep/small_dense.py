@@ -70,7 +70,7 @@ def fit_small(
     rows, targets = _kernels.Rows(X), _kernels.Targets(sigma, offset, weight)
     solver = "small" if loss.smooth else "interior"
     found = None
-    if _chosen(solver, recipe, loss, X, rows, targets):
+    if _is_chosen(solver, recipe, loss, X, rows, targets):
         found = (_smooth if loss.smooth else _hinge)(recipe, loss, X, rows, targets)
     if found is None:
         return None
@@ -90,7 +90,7 @@ def fit_small(
     return conclude(recipe, proposed, certificate, solver, found.passes, seconds)
 
 
-def _chosen(
+def _is_chosen(
     solver: str,
     recipe: Recipe,
     loss: Loss,
@@ -120,7 +120,7 @@ def _smooth(
     status, _, sweeps, grams, _, _ = _kernels.newton(
         rows,
         targets,
-        _compiled(loss.native, loss.params),
+        _compile(loss.native, loss.params),
         recipe.penalty.l2,
         SAFETY * recipe.tol,
         native_newton.MAX_STEPS,
@@ -148,7 +148,7 @@ def _hinge(
     status, _, sweeps, grams, _ = _kernels.interior(
         rows,
         targets,
-        _compiled(loss.native, loss.params),
+        _compile(loss.native, loss.params),
         recipe.penalty.l2,
         SAFETY * recipe.tol,
         LIMIT,
@@ -178,5 +178,5 @@ def _plain(recipe: Recipe, X: Any) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _compiled(name: str, params: tuple[float, ...]) -> _kernels.Loss:
+def _compile(name: str, params: tuple[float, ...]) -> _kernels.Loss:
     return _kernels.Loss(name, *params)

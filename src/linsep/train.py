@@ -246,7 +246,7 @@ def _solve_group(
     return problem, reduction.solve(problem, theta, stop, run), names[-1]
 
 
-def _refined(
+def _refine(
     problem: Problem | CoupledProblem | GroupProblem,
     solution: Solution,
     certificate: Optimality,
@@ -306,7 +306,7 @@ def train(
         with until(deadline):
             if precise and not isinstance(problem, GroupProblem):
                 _refuse_without_minimiser(problem)
-            solution, certificate = _refined(problem, solution, certificate, recipe.tol, smallest)
+            solution, certificate = _refine(problem, solution, certificate, recipe.tol, smallest)
             if precise and not certificate.certified and isinstance(problem, GroupProblem):
                 _refuse_without_minimiser(problem)
     if problem.data is not data:  # rows of a cluster that were brought here

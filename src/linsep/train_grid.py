@@ -74,7 +74,7 @@ def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fi
             if isinstance(proposal, SpanProposal):
                 spanned.append(proposal)
                 continue
-            fit = _concluded(problem, proposal, engine.NAME, perf_counter() - began)
+            fit = _conclude(problem, proposal, engine.NAME, perf_counter() - began)
             key = proposal.c, proposal.f
             if fit.certificate.certified and not fragile(fit.certificate):
                 fits[key] = fit
@@ -121,7 +121,7 @@ def _fit_others(
             held.record(problem, c, f, inside, scores[id(W)])
 
 
-def _concluded(problem: GridProblem, proposal: Proposal, solver: str, seconds: float) -> Fit:
+def _conclude(problem: GridProblem, proposal: Proposal, solver: str, seconds: float) -> Fit:
     """The fit of a proposal, certified by the sums of its closing pass."""
     recipe, solution = problem.recipe_of(proposal.c), proposal.solution
     assert solution.sums is not None

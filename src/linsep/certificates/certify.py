@@ -54,7 +54,7 @@ def prove(
         return solution, found
 
     def stretch() -> tuple[Solution, Optimality]:
-        stretched = _stretched(problem, solution)
+        stretched = _stretch(problem, solution)
         if stretched is None:
             return solution, found
         other = certify(problem, stretched, tol)
@@ -103,7 +103,7 @@ def certify(
     if isinstance(problem, GroupProblem):
         return group_certificate(_part(problem, solution, tol))
     found = _by_duality_or_curvature(problem, solution, tol)
-    if not _doubled(solution) or (found.certified and not problem.penalty.absent):
+    if not _is_doubled(solution) or (found.certified and not problem.penalty.absent):
         return found
     exact = _exactly(problem, solution, tol)
     if found.certified:  # without a penalty, what exact arithmetic cannot confirm is not claimed
@@ -116,7 +116,7 @@ def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimal
     data = problem.data
     vectors = data.X, data.sign, data.weight, solution.W, solution.dual
     found = margin_certificate(*vectors, fit_intercept=problem.fit_intercept, tol=tol)
-    if found.certified or not _doubled(solution):
+    if found.certified or not _is_doubled(solution):
         return found
     with suppress(OverflowError):
         exact = margin_certificate(
@@ -131,7 +131,7 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    hidden = _doubled(solution) or _drowned(found)
+    hidden = _is_doubled(solution) or _drowned(found)
     if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
         part, rounded = _part(problem, solution, tol), found
         precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
@@ -163,7 +163,7 @@ def _part(problem: Problem | GroupProblem, solution: Solution, tol: float) -> Pa
     return Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
 
 
-def _doubled(solution: Solution) -> bool:
+def _is_doubled(solution: Solution) -> bool:
     """Whether the dual point has more digits than float64 numbers."""
     return isinstance(solution.dual, Explicit) and solution.dual.rest is not None
 
@@ -212,7 +212,7 @@ def _stretchable(problem: Problem) -> bool:
     return bool(kink) and not problem.data.targets.has_offset and problem.penalty.C < math.inf
 
 
-def _stretched(problem: Problem, solution: Solution) -> Solution | None:
+def _stretch(problem: Problem, solution: Solution) -> Solution | None:
     """The proposal with the rows on the kink just beyond it; None if there are none."""
     data, theta = problem.data, np.ascontiguousarray(solution.W[:, 0])
     sizes, share, most = np.abs(theta), 4.0 * score_share(data.d), 0.0
@@ -278,9 +278,9 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         if found.certified or not precise:
             return found
         bounds.append(found)
-        if hopeless and not _doubled(solution):
+        if hopeless and not _is_doubled(solution):
             return found
-    if _doubled(solution):
+    if _is_doubled(solution):
         bounds.append(_exactly(problem, solution, tol))
         if bounds[-1].certified or not problem.loss.smooth or penalty.l1 > 0.0:
             return min(bounds, key=preference)

@@ -114,7 +114,7 @@ def contradiction(
         if claimed.certified != whole.certified or claimed.kind != whole.kind:
             return "The claim contradicts itself: it does not follow from its parts."
     for claim, part, proof in zip(claims, parts, found, strict=True):
-        complaint = inconsistency(claim, part) or _denied(claim, part, proof)
+        complaint = inconsistency(claim, part) or _deny(claim, part, proof)
         if complaint:
             return complaint
     return None
@@ -181,7 +181,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     return None
 
 
-def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
+def _deny(claim: Optimality, part: Part, found: Optimality) -> str | None:
     """What the rows deny of a claim, or None."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None

@@ -68,8 +68,8 @@ def group_certificate(part: Part) -> Optimality:
 def _by_sums(part: Part, precise: bool) -> Optimality:
     assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
     free = part.penalty.unpenalised(part.X.shape[1]).any()
-    held = _held(part, part.loss, precise) if free else None
-    return _assembled(part, part.penalty, _sums(part, part.loss, held, precise), held)
+    held = _hold(part, part.loss, precise) if free else None
+    return _assemble(part, part.penalty, _sums(part, part.loss, held, precise), held)
 
 
 def cleared_dual(part: Part) -> Part:
@@ -77,7 +77,7 @@ def cleared_dual(part: Part) -> Part:
     penalised = part.penalty.uniform or not part.penalty.unpenalised(part.X.shape[1]).any()
     if penalised or not isinstance(part.loss, Loss):
         return part
-    held = _held(part, part.loss, precise=True)
+    held = _hold(part, part.loss, precise=True)
     return part._replace(dual=Explicit(held.u)) if held.proven else part
 
 
@@ -89,7 +89,7 @@ class _Held:
         self.proven = bool(np.isfinite(c).all())
 
 
-def _held(part: Part, loss: Loss, precise: bool) -> _Held:
+def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
     """Dual variables near those of the part, for which the unpenalised columns of v vanish.
 
     Without a proof that they do, all are 0, which suits every column.
@@ -123,10 +123,10 @@ def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedS
         sums = precise_sums(part._replace(dual=dual, fit_intercept=balanced))
     else:
         sums = BoundedSums.of(closing_sums_numpy(*rows), longest_sum(part.X))
-    return sums if held is None or not held.proven else _charged(part, loss, held, sums)
+    return sums if held is None or not held.proven else _charge(part, loss, held, sums)
 
 
-def _charged(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSums:
+def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSums:
     """The sums for the worst point within c of u, both sides in one."""
     n = part.X.shape[0]
     s, o = (
@@ -152,7 +152,7 @@ def _charged(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedS
     )
 
 
-def _assembled(
+def _assemble(
     part: Part, penalty: GroupElasticNet, sums: BoundedSums, held: _Held | None
 ) -> Optimality:
     """The certificate from bounded sums."""

@@ -97,18 +97,18 @@ def judged(
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
-    found = _argued(loss, part, at, dual, at.rounding, **settings)
+    found = _argue(loss, part, at, dual, at.rounding, **settings)
     finer = None if found.certified or part.size > LARGEST else DoubledRows.of(part)
     if finer is None or not math.isfinite(at.primal):
         return found
     again = if_in_time(
-        lambda: _argued(loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings),
+        lambda: _argue(loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings),
         lambda: found,
     )
     return min(found, again, key=preference)
 
 
-def _argued(
+def _argue(
     loss: Loss,
     part: Rows,
     at: Answer,

@@ -110,12 +110,12 @@ class LossFactor:
         if not math.isfinite(found.gap):
             return replace(found, tol=tol, certified=False)
         if self.objective != 1.0:
-            found = self._multiplied(found)
+            found = self._multiply(found)
         elif not self.exact:
             found = self._widened(found)
         return replace(found, tol=tol, certified=found.relative_gap <= tol)
 
-    def _multiplied(self, found: Optimality) -> Optimality:
+    def _multiply(self, found: Optimality) -> Optimality:
         """The certificate of c L from that of L."""
         c = self.objective
         primal, dual = c * found.primal, c * found.dual / _UP

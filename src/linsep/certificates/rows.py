@@ -143,15 +143,15 @@ class Rows:
             G = T.T @ (H @ T)
             floor = smallest_eigenvalue(G, gram_loss(T, H, self.chain))
             if floor >= _GRAM_FLOOR:
-                return Metric(self._embedded(T, columns), columns, floor, True)
+                return Metric(self._embed(T, columns), columns, floor, True)
         T = inverse_factor(self.factor(h, columns))
         if T is None:
             return None
-        whole = self._embedded(T, columns)
+        whole = self._embed(T, columns)
         floor = self.rows_floor(whole, h)
         return Metric(whole, columns, floor, False) if floor > 0.0 else None
 
-    def _embedded(self, T: FloatArray, columns: IntArray) -> FloatArray:
+    def _embed(self, T: FloatArray, columns: IntArray) -> FloatArray:
         """T with a row of zeros for each unknown that does not move."""
         whole = np.zeros((self.size, T.shape[1]))
         whole[columns] = T
@@ -275,7 +275,7 @@ class DoubledRows(Rows):
         if T is None:
             return None
         for _ in range(2):
-            whole = self._embedded(T, columns)
+            whole = self._embed(T, columns)
             floor = self.rows_floor(whole, h)
             if floor > 0.5:
                 break
@@ -284,7 +284,7 @@ class DoubledRows(Rows):
                 break
             T = T @ turn
         else:
-            whole = self._embedded(T, columns)
+            whole = self._embed(T, columns)
             floor = self.rows_floor(whole, h)
         return Metric(whole, columns, floor, False) if floor > 0.0 else None
 

@@ -131,7 +131,7 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
         v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
     squares = np.zeros(part.X.shape[1])
     for rows, block in chunks(part.X):
-        squares += np.asarray(_squared(block).T @ given(part.weight, rows, 1.0)).ravel()
+        squares += np.asarray(_square(block).T @ given(part.weight, rows, 1.0)).ravel()
     reach = 1.000001 * np.sqrt(squares * (2.0 * bend * gap))
     zero = np.abs(v) + doubt + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error
@@ -167,5 +167,5 @@ def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
     return v, 4.0 * chain * sums.spread, part.loss.curvature_bound
 
 
-def _squared(block: Any) -> Any:
+def _square(block: Any) -> Any:
     return block.multiply(block) if hasattr(block, "multiply") else block * block

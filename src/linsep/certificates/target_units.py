@@ -80,7 +80,7 @@ class TargetUnits:
             penalty=self.penalty,
             offset=self.offset(given.offset),
             W=_ldexp(given.W, -self.exponent),
-            dual=_multiplied(given.dual, -self.exponent, self._degree),
+            dual=_multiply(given.dual, -self.exponent, self._degree),
         )
 
     @property
@@ -100,7 +100,7 @@ class TargetUnits:
 
     def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
         """A dual point of these units in those of the user."""
-        return _multiplied(dual, self.exponent, self._degree)
+        return _multiply(dual, self.exponent, self._degree)
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
         """The lines of a trace in the units of the user."""
@@ -214,7 +214,7 @@ def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
     return max(low, min(high, k)) if low <= high else 0
 
 
-def _multiplied(dual: Linearised | Explicit, exponent: int, degree: int) -> Linearised | Explicit:
+def _multiply(dual: Linearised | Explicit, exponent: int, degree: int) -> Linearised | Explicit:
     """The dual point for targets times 2^exponent: slopes of a loss have one degree less than its values."""
     if isinstance(dual, Linearised):
         return Linearised(_ldexp(dual.base, exponent), _ldexp(dual.step, exponent))

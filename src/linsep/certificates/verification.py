@@ -295,15 +295,15 @@ def _by_duality(part: Part) -> Optimality:
         "rows_per_sum": longest_sum(part.X),
     }
     if isinstance(part.loss, CoupledLoss):
-        coupled = _summed(part, softmax_sums_numpy)
+        coupled = _sum(part, softmax_sums_numpy)
         return from_softmax_sums(
             coupled, part.W[:-1], loss=part.loss, l1=part.penalty.l1, **settings
         )
-    sums = _summed(part, closing_sums_numpy)
+    sums = _sum(part, closing_sums_numpy)
     return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
 
 
-def _summed(part: Part, sums: Any) -> Any:
+def _sum(part: Part, sums: Any) -> Any:
     """The sums of a closing pass: here, or on the workers of a cluster, partition by partition."""
     coupled = isinstance(part.loss, CoupledLoss)
     if location_of(part.X) is not Location.CLUSTER:

@@ -28,16 +28,16 @@ class Dyadic:
         """Finite floats, exactly."""
         return cls(*_integers(np.atleast_1d(np.asarray(values, dtype=np.float64))))
 
-    def _aligned(self, other: Dyadic) -> tuple[Integers, Integers, int]:
+    def _align(self, other: Dyadic) -> tuple[Integers, Integers, int]:
         exp = min(self.exp, other.exp)
         return self.num * (1 << (self.exp - exp)), other.num * (1 << (other.exp - exp)), exp
 
     def __add__(self, other: Dyadic) -> Dyadic:
-        a, b, exp = self._aligned(other)
+        a, b, exp = self._align(other)
         return Dyadic(a + b, exp)
 
     def __sub__(self, other: Dyadic) -> Dyadic:
-        a, b, exp = self._aligned(other)
+        a, b, exp = self._align(other)
         return Dyadic(a - b, exp)
 
     def __mul__(self, other: Dyadic) -> Dyadic:
@@ -56,7 +56,7 @@ class Dyadic:
 
     def at_most(self, other: Dyadic) -> Dyadic:
         """Elementwise minimum."""
-        a, b, exp = self._aligned(other)
+        a, b, exp = self._align(other)
         return Dyadic(np.minimum(a, b), exp)
 
     def take(self, where: BoolArray) -> Dyadic:

@@ -185,13 +185,13 @@ class _Iteration:
         """Predict, correct, and go as far as all products stay positive."""
         step, change = self._direction([term.affine for term in self.terms])
         if self.count:
-            step, change = self._corrected(step, change)
+            step, change = self._correct(step, change)
         t = self._max_step(change, max(Decimal("0.99"), ONE - self.relative_gap))
         self.theta = self.theta + t * step
         for term, one in zip(self.terms, change, strict=True):
             term.advance(one, t)
 
-    def _corrected(self, step: Decimals, change: list[Change]) -> tuple[Decimals, list[Change]]:
+    def _correct(self, step: Decimals, change: list[Change]) -> tuple[Decimals, list[Change]]:
         t = self._max_step(change, ONE)
         pairs = list(zip(self.terms, change, strict=True))
         now = sum((term.gap() for term in self.terms), ZERO)

@@ -334,7 +334,7 @@ class Problem:
         Also what ``look`` returned for each block, of which ``bring`` makes numbers of rows that come along.
         """
         self.passes += 3
-        base, step = self._unfolded(theta, dual)
+        base, step = self._unfold(theta, dual)
         at, delta, run = theta.copy(), theta - base, self._run
 
         def rays(block: Block, out: FloatArray) -> Any:
@@ -353,7 +353,7 @@ class Problem:
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate: kernels/sums/closing.hpp states their layout."""
         self.passes += 1
-        base, step = self._unfolded(theta, dual)
+        base, step = self._unfold(theta, dual)
         explicit, run = self._placed(dual), self._run
         return self.data.sum(
             lambda b, o: run.closing(b, base, step, theta, explicit, o),
@@ -364,7 +364,7 @@ class Problem:
     def unfolded(self, theta: FloatArray, dual: Linearised) -> FloatArray:
         """The dual variables of a linearised dual point, row by row, as the closing pass finds them (one pass)."""
         self.passes += 1
-        base, step = self._unfolded(theta, dual)
+        base, step = self._unfold(theta, dual)
         run, u = self._run, np.empty(self.data.n)
 
         def fill(block: Block, out: FloatArray) -> None:
@@ -380,7 +380,7 @@ class Problem:
         return lambda b, o: run.closing(b, theta, theta, theta, True, o)
 
     @staticmethod
-    def _unfolded(theta: FloatArray, dual: Linearised | Explicit) -> tuple[FloatArray, FloatArray]:
+    def _unfold(theta: FloatArray, dual: Linearised | Explicit) -> tuple[FloatArray, FloatArray]:
         """Base and step of a linearised dual point; of another nobody asks."""
         if isinstance(dual, Explicit):
             return theta, theta

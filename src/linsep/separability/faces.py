@@ -46,7 +46,7 @@ def quasi_separation(
     for attempt in range(_MAX_PASSES):
         if Q.shape[1] == 0:
             return False, None
-        P, outside = _projected(working.A, Q)
+        P, outside = _project(working.A, Q)
         if not outside.any():
             found = _moved(signed, frame, Q @ _generic(Q.shape[1], attempt))
             if not working.add(found[: 8 * (frame.order + 1)]):
@@ -77,7 +77,7 @@ def _complement(span: FloatArray) -> FloatArray:
     return np.ascontiguousarray(Vt[rank:].T)
 
 
-def _projected(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _project(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, BoolArray]:
     """A Q with rows of unit length, and which rows have a length to speak of."""
     P = A @ Q
     size = np.sqrt(np.einsum("ij,ij->i", P, P))
@@ -101,7 +101,7 @@ def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
 def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
     """Rows outside the subspace L on which theta is zero nevertheless."""
     found = [
-        part[_projected(frame.vectors(part)[0], Q)[1]]
+        part[_project(frame.vectors(part)[0], Q)[1]]
         for part in np.array_split(rows, max(1, len(rows) // _CHUNK))
         if len(part)
     ]

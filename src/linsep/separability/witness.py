@@ -45,7 +45,7 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A, weights = _settled(signed.signed(rows), guess)
+    A, weights = _settle(signed.signed(rows), guess)
     kept = weights > 0
     rows, A, weights = rows[kept], A[kept], weights[kept]
     weights = weights / weights.sum()
@@ -62,7 +62,7 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     return Witness(rows[kept], rounded, residual(A[kept], rounded), True)
 
 
-def _settled(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _settle(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A without empty columns, and weights without rounding noise (or zero)."""
     kept = np.ones(len(A), dtype=bool)
     weights = guess
@@ -70,7 +70,7 @@ def _settled(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
         columns = A[kept].any(axis=0)
         scaled, powers = _scaled(A[:, columns])
         x = np.zeros(len(A))
-        x[kept] = _polished(scaled[kept], (guess * powers)[kept])
+        x[kept] = _polish(scaled[kept], (guess * powers)[kept])
         if not np.isfinite(x).all():
             break
         weights = np.where(x > 0, x / powers, 0.0)
@@ -178,7 +178,7 @@ def _powers(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     return np.ldexp(A, -rows[:, None]), rows, columns
 
 
-def _polished(scaled: FloatArray, x: FloatArray) -> FloatArray:
+def _polish(scaled: FloatArray, x: FloatArray) -> FloatArray:
     """Least squares solution of E'x = (0, 1), with one step of refinement."""
     k = len(x)
     M = np.vstack([scaled.T, np.ones(k)])

@@ -169,7 +169,7 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     return [name for name in SOLVERS if name in able]
 
 
-def _preferred(problem: Problem, stop: Stop) -> str | None:
+def _prefer(problem: Problem, stop: Stop) -> str | None:
     """The solver of least predicted cost; None if none takes the problem."""
     able = _candidates(problem, stop)
     if problem.lam == 0.0 and "globbing" in able:
@@ -267,7 +267,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
             "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
         )
     if name == "auto":
-        wanted = _preferred(problem, stop)
+        wanted = _prefer(problem, stop)
         if wanted is None:
             if problem.penalty.l1 and not problem.loss.smooth:
                 raise Refused(

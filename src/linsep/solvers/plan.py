@@ -103,7 +103,7 @@ def small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
 
 def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     if not native_newton.ends_before(stop):  # stops in between
-        return _rescued(_cholesky)(problem, theta, stop, seed)
+        return _rescue(_cholesky)(problem, theta, stop, seed)
     relay = Relay(problem, stop, seed)
     status = relay.run(native_newton.solve, theta)
     if status is Status.CERTIFIED or (status is Status.WORKING_PRECISION and problem.lam == 0.0):
@@ -117,7 +117,7 @@ def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Soluti
 
 def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Newton's method with a Cholesky factor, from a pilot if that is worth it."""
-    method = _rescued(subsampled.solve_cholesky)
+    method = _rescue(subsampled.solve_cholesky)
     if continuation.applies(problem):
         return continuation.solve(problem, theta, stop, seed, method)
     return method(problem, theta, stop, seed)
@@ -125,19 +125,19 @@ def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) 
 
 def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then conjugate gradients, preconditioned by the Hessian of a pilot."""
-    return _rescued(subsampled.solve_preconditioned)(problem, theta, stop, seed)
+    return _rescue(subsampled.solve_preconditioned)(problem, theta, stop, seed)
 
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
-    return _rescued(_truncated)(problem, theta, stop, seed)
+    return _rescue(_truncated)(problem, theta, stop, seed)
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Newton's method on a cluster; at the client if that takes too many rounds."""
     relay = Relay(problem, stop, seed)
-    if relay.run(_rescued(newton_cluster.solve), theta) is Status.GIVEN_UP:
-        relay.run_in_memory(_rescued(_cholesky), relay.point)
+    if relay.run(_rescue(newton_cluster.solve), theta) is Status.GIVEN_UP:
+        relay.run_in_memory(_rescue(_cholesky), relay.point)
     return relay.solution
 
 
@@ -150,7 +150,7 @@ def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> So
     return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, longest))
 
 
-def _rescued(method: Method) -> Method:
+def _rescue(method: Method) -> Method:
     """The method; where its Newton steps stay short on the squared hinge, the interior point method, then it again."""
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

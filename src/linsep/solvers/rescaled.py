@@ -215,25 +215,25 @@ def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
         found = again(reduced.problem, stop)
         problem.passes += reduced.problem.passes
         theta = reduced.lift(np.ascontiguousarray(found.W[:, 0]))
-        best.offer(theta, Explicit(_unfolded(reduced.problem, found.dual)), math.inf)
+        best.offer(theta, Explicit(_unfold(reduced.problem, found.dual)), math.inf)
 
 
 def _solve_in(best: _Best, coordinates: Coordinates, stop: Stop, again: Again) -> None:
     """Solve in these coordinates, and without the columns that are divided if that does not get there."""
     problem, data = best.problem, best.problem.data
     rows = coordinates.rows(data.X)
-    status, theta, u = _solved(problem, rows, stop, again)
+    status, theta, u = _solve(problem, rows, stop, again)
     best.offer(coordinates.back(theta), Explicit(u), math.inf)
     if status is Status.CERTIFIED or not coordinates.powers.any():
         return
     kept = np.where(coordinates.powers > 0, 0.0, 1.0)
     rows = rows.multiply(kept).tocsr() if sp.issparse(rows) else rows * kept
-    _, theta, u = _solved(problem, rows, stop, again)
+    _, theta, u = _solve(problem, rows, stop, again)
     theta[:-1] *= kept
     best.offer(coordinates.back(theta), Explicit(u), math.inf)
 
 
-def _solved(
+def _solve(
     problem: Problem, rows: Any, stop: Stop, again: Again
 ) -> tuple[Status, FloatArray, FloatArray]:
     """Status, point and dual variables of the problem on these rows."""
@@ -245,12 +245,12 @@ def _solved(
     found = again(part, stop)
     problem.passes += part.passes
     theta = np.ascontiguousarray(found.W[:, 0])
-    u = _unfolded(part, found.dual)
+    u = _unfold(part, found.dual)
     other.close()
     return found.status, theta, u
 
 
-def _unfolded(problem: Problem, dual: Linearised | Explicit) -> FloatArray:
+def _unfold(problem: Problem, dual: Linearised | Explicit) -> FloatArray:
     """The dual variables of all rows."""
     if isinstance(dual, Explicit):
         return np.array(dual.u)

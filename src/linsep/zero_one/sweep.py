@@ -84,7 +84,7 @@ class _Lines:
         hopeful = (off - np.abs(balance)) // 2
         for group in np.flatnonzero(hopeful < best.errors):
             lo, hi = int(fan.starts[group]), int(fan.ends[group])
-            inside = self._sorted(pivot, fan, lo, hi)
+            inside = self._sort(pivot, fan, lo, hi)
             for order, start, end in self._runs(pivot, fan, inside, lo):
                 best = self._better(np.flatnonzero(here), fan, order, (start, end), best)
         return best
@@ -108,7 +108,7 @@ class _Lines:
         starts = np.concatenate([[0], ends[:-1]])
         return _Fan(others[order], upper[order] != wrapped, starts, ends)
 
-    def _sorted(self, pivot: int, fan: _Fan, lo: int, hi: int) -> list[tuple[int, Any, Any]]:
+    def _sort(self, pivot: int, fan: _Fan, lo: int, hi: int) -> list[tuple[int, Any, Any]]:
         """Positions lo..hi of the fan by exact angle, each with the direction of the line that meets it."""
         delta = self.whole[fan.order[lo:hi]] - self.whole[pivot]
         ahead = fan.ahead[lo:hi].tolist()

@@ -111,17 +111,17 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
         return
     starts = [stored, *rows.slopes()]
     for start in starts:
-        yield from _corrected(rows, start, target, _step)
+        yield from _correct(rows, start, target, _step)
     if isinstance(rows, CoupledRows) or not worthwhile(rows.n, int(target.active.sum())):
         return
     for start in starts:
-        yield from _corrected(rows, start, target, _step_in_decimals)
+        yield from _correct(rows, start, target, _step_in_decimals)
     if rows.formula.curved:
         for point in _newton(rows, target):
             yield point, rows.evaluate(point)
 
 
-def _corrected(
+def _correct(
     rows: Any, point: Point, target: Target, next_step: Callable[..., Point | None]
 ) -> Iterator[tuple[Point, Any]]:
     """The point, and after one, two, ... corrections, as long as they bring v ten times nearer to its target."""

@@ -184,18 +184,18 @@ class _Balls(ABC):
     def value(self, m: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l(m)."""
         with _precision():
-            return _enclosed(b * self._value(a) for a, b in zip(_balls(m), _balls(s), strict=True))
+            return _enclose(b * self._value(a) for a, b in zip(_balls(m), _balls(s), strict=True))
 
     def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l*(-u)."""
         with _precision():
             rows = zip(_balls(u), _balls(_ONE - u), _balls(s), strict=True)
-            return _enclosed(weight * self._conjugate(a, rest) for a, rest, weight in rows)
+            return _enclose(weight * self._conjugate(a, rest) for a, rest, weight in rows)
 
     def conjugate_at(self, u: Fraction) -> Interval:
         """l*(-u)."""
         with _precision():
-            return _enclosed([self._conjugate(_ball(u), _ball(1 - u))])
+            return _enclose([self._conjugate(_ball(u), _ball(1 - u))])
 
     @abstractmethod
     def freedom(self, u: FloatArray) -> FloatArray:
@@ -277,7 +277,7 @@ class _SoftmaxBalls:
                 else _ball(b) * _sum(_ball(x).exp() for x in row).log1p()
                 for row, b in zip(leads, s, strict=True)
             )
-            return _enclosed(terms)
+            return _enclose(terms)
 
     def entropy(self, p: Iterable[list[Fraction]], s: list[Fraction]) -> Interval:
         with _precision():
@@ -285,7 +285,7 @@ class _SoftmaxBalls:
                 -_ball(b) * _sum(_times_log(_ball(x)) for x in [*row, 1 - sum(row, Fraction(0))])
                 for row, b in zip(p, s, strict=True)
             )
-            return _enclosed(terms)
+            return _enclose(terms)
 
 
 class _LargestLead:
@@ -387,7 +387,7 @@ def _sum(terms: Iterable[Any]) -> Any:
     return sum(terms, flint.arb(0))
 
 
-def _enclosed(terms: Iterable[Any]) -> Interval:
+def _enclose(terms: Iterable[Any]) -> Interval:
     total = _sum(terms)
     if not (total.is_finite() and abs(total) < _power(_MOST_BITS)):
         raise Refused(

@@ -81,11 +81,11 @@ class InnerProducts:
             self.mu = np.asarray(X.mean(axis=0, dtype=np.float64))
         self.K = np.zeros((n, n))
         for low in range(0, d, _COLUMNS):
-            some = self._centred(slice(low, low + _COLUMNS))
+            some = self._centre(slice(low, low + _COLUMNS))
             self.K += dense_product(some, some.T)
         self.sigma = np.ones(n) if problem.sigma is None else problem.sigma
 
-    def _centred(self, columns: slice) -> FloatArray:
+    def _centre(self, columns: slice) -> FloatArray:
         return np.asarray(self.problem.rows[:, columns], np.float64) - self.mu[columns]
 
     def some(self, rows: IntArray) -> GramRows:
@@ -106,7 +106,7 @@ class InnerProducts:
         W = np.zeros((d + 1, A.shape[1]))
         for low in range(0, d, _COLUMNS):
             here = slice(low, min(low + _COLUMNS, d))
-            W[here] = dense_product(self._centred(here).T, A)
+            W[here] = dense_product(self._centre(here).T, A)
         if self.problem.recipe.fit_intercept:
             W[-1] = b - self.mu @ W[:-1]
         return W

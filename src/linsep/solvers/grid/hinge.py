@@ -214,7 +214,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
     pending = list(range(len(problem.Cs)))
     while pending:
         grid.sort(problem.Cs[pending[-1]])
-        pending = _served(grid, pending, done)
+        pending = _serve(grid, pending, done)
         advance(len(done))
     passes, seconds = grid.passes / max(1, len(done)), perf_counter() - began
     for model in done:
@@ -224,7 +224,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
         yield replace(model.proposal, solution=solution)
 
 
-def _served(grid: _Grid, pending: list[int], done: list[_Model]) -> list[int]:
+def _serve(grid: _Grid, pending: list[int], done: list[_Model]) -> list[int]:
     """Models of the largest C that is left, and of those below it that the band serves; the C that remain."""
     models: list[_Model] = []
     while pending:

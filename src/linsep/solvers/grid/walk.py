@@ -86,11 +86,11 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
             planned.append((base, mine))
         advance(0.5 * sum(len(plans) for _, plans in planned))  # planned, not closed
     if grid_kinks.kinks_of(problem.loss):
-        return [plan for base, plans in planned for plan in _ended(grid, base, plans, run)]
+        return [plan for base, plans in planned for plan in _end(grid, base, plans, run)]
     return [plan for _, plans in planned for plan in plans]
 
 
-def _ended(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
+def _end(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
     """The steps carried on to the optima, if few rows cross a kink on the way."""
     run.check_limits()
     found = grid_kinks.ends(grid, base, plans, run.stop.tol)

@@ -76,9 +76,9 @@ def minimise(
         if least <= fine:
             break
         if number == SMOOTHED_ROUND:
-            x = _newton(model, _smoothed(model, best, metric))
+            x = _newton(model, _smooth(model, best, metric))
         else:
-            x = _newton(model, _accelerated(model, x, metric, steps))
+            x = _newton(model, _accelerate(model, x, metric, steps))
         off = model.violation(x)
         if not np.isfinite(x).all() or math.isnan(off):
             return np.full_like(x, math.nan)
@@ -115,7 +115,7 @@ def _metric(model: Model) -> FloatArray:
     return np.asarray(L * max(1e-12, min(bound, 1.1 * top + 1e-12)))
 
 
-def _accelerated(model: Model, x: FloatArray, L: FloatArray, steps: int) -> FloatArray:
+def _accelerate(model: Model, x: FloatArray, L: FloatArray, steps: int) -> FloatArray:
     """Proximal gradient steps with momentum, which is dropped where it points uphill."""
     penalty = model.penalty
     t = model.t / L[penalty.first]
@@ -145,7 +145,7 @@ def _accelerated(model: Model, x: FloatArray, L: FloatArray, steps: int) -> Floa
     return x
 
 
-def _smoothed(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
+def _smooth(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
     """Minimiser with smoothed norms, mu almost 0; groups not much longer than mu are set to 0.
 
     Newton's method for S x + c + t z = 0 and z_g (|x_g|^2 + mu_g^2)^(1/2) = x_g, |z_g| <= 1.
@@ -162,7 +162,7 @@ def _smoothed(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
         pairs = np.where(same, 0.5 * (np.outer(z, u) + np.outer(u, z)), 0.0)
         H = model.S - pairs * (t / lengths)
         H[np.diag_indices(len(x))] += t / lengths
-        dx = -_solved(H, model.c + model.S @ x + t * u)
+        dx = -_solve(H, model.c + model.S @ x + t * u)
         if not np.isfinite(dx).all():
             return x
         inner = np.bincount(group, u * dx)[group]
@@ -192,7 +192,7 @@ def _newton(model: Model, x: FloatArray) -> FloatArray:
             H -= np.where(same, np.outer(unit[on], unit[on]) * share[on], 0.0)
             H[np.diag_indices(len(on))] += share[on]
         delta = np.zeros_like(x)
-        delta[on] = -_solved(H, g)
+        delta[on] = -_solve(H, g)
         length, moved = 1.0, False
         for _ in range(12):
             trial = x + length * delta
@@ -207,7 +207,7 @@ def _newton(model: Model, x: FloatArray) -> FloatArray:
     return x
 
 
-def _solved(H: FloatArray, g: FloatArray) -> FloatArray:
+def _solve(H: FloatArray, g: FloatArray) -> FloatArray:
     """H^-1 g, by least squares where H is singular."""
     scale = 1.0 / np.sqrt(np.where(np.diagonal(H) > 0.0, np.diagonal(H), 1.0))
     A = H * scale * scale[:, None]

@@ -83,7 +83,7 @@ class _Extended:
             need = need - shift * sign
             column = LARGE_COLUMN * max(1.0, float(sizes.max(initial=0.0))) if given.lam else 1.0
         extra = data.d if l1 else 0
-        X = _stacked(data.X, len(terms), column, extra)
+        X = _stack(data.X, len(terms), column, extra)
         reach = max(map(abs, given.loss.domain)) * mass * sizes
         rows = Memory(
             X,
@@ -133,7 +133,7 @@ def _vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.asarray(data.sign), offset, weight
 
 
-def _stacked(X: Any, copies: int, column: float, units: int) -> Any:
+def _stack(X: Any, copies: int, column: float, units: int) -> Any:
     """``copies`` of X, with a constant column if that is not 0, above as many unit vectors."""
     sparse = sp.issparse(X)
     if column:
@@ -230,14 +230,14 @@ def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]
     u = path.dual()
     if crossable(path):
         right, theta, vertex = exact(path, path.theta, u)
-        if right and _close(run, rows, _polished(rows.problem, theta, vertex), vertex):
+        if right and _close(run, rows, _polish(rows.problem, theta, vertex), vertex):
             assert run.best is not None
             scale = run.problem.penalty.scale
             return scale * run.best[0] <= VERTEX * run.trace[-1].primal, True
     return False, _close(run, rows, path.theta, u)
 
 
-def _polished(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:
+def _polish(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:
     """The vertex to the last digit: through the rows on their kink, whose dual variables are inside their box."""
     data = problem.data
     sign, offset, weight = _vectors(data)

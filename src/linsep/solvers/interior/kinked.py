@@ -158,14 +158,14 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
             if fitted is not None:
                 run.best = None
                 return run.solution(Status.WORKING_PRECISION, fitted, nothing)
-            if _attempted(run, theta):
+            if _attempt(run, theta):
                 status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, nothing)
 
 
-def _attempted(run: Run[Problem], theta: FloatArray) -> bool:
+def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
     """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
     if not gram_reduction.applies(run.problem):
         return attempt(run, theta)

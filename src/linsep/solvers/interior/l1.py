@@ -102,7 +102,7 @@ class _Path(PredictorCorrector):
         self.v = np.zeros(data.d)
         self._begin_rows(t, mu)
         self.chosen = np.flatnonzero((w != 0.0) | (np.abs(self.v) > NEARLY * self.l1))
-        self.p, self.q, self.y = self._begun(self.chosen, w[self.chosen], mu)
+        self.p, self.q, self.y = self._begin(self.chosen, w[self.chosen], mu)
         self.part = columns.part(self.chosen)
         self._free = np.ones(len(self.p), dtype=bool)
         self._price = AFFORDABLE
@@ -129,7 +129,7 @@ class _Path(PredictorCorrector):
         self.v = self._columns.sums(self.s * self.sign * u)
         return float(np.abs(self.v).max(initial=0.0))
 
-    def _begun(
+    def _begin(
         self, who: IntArray, w: FloatArray, mu: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """p, q and y of features with these weights, near the path."""
@@ -161,7 +161,7 @@ class _Path(PredictorCorrector):
             self._join(np.flatnonzero(wanting))
 
     def _join(self, who: IntArray) -> None:
-        p, q, y = self._begun(who, np.zeros(len(who)), self._products() / self._mass())
+        p, q, y = self._begin(who, np.zeros(len(who)), self._products() / self._mass())
         self.chosen = np.append(self.chosen, who)
         self.p, self.q = np.append(self.p, p), np.append(self.q, q)
         self.y = np.append(self.y, y)
@@ -324,9 +324,9 @@ class _Ending:
             return False
         self.closed = True
         self._tries -= 1
-        return self._polished() or self._tries == 0
+        return self._polish() or self._tries == 0
 
-    def _polished(self) -> bool:
+    def _polish(self) -> bool:
         path, columns, run = self._path, self._columns, self._run
         columns.move(path.theta())
         near = (columns.theta[:-1] != 0.0) | (np.abs(path.v) > AT * path.l1)

@@ -200,7 +200,7 @@ class _Search:
             if 2 * len(self.band.rows) > self.n:
                 break
             whole = self.band.share is None
-            point = self._solved(self.band.path(), whole)
+            point = self._solve(self.band.path(), whole)
             if point is None:
                 self.widen()
                 theta, sorted_ = self.best, False
@@ -217,7 +217,7 @@ class _Search:
                 sorted_ = more
         return closed or None
 
-    def _solved(self, path: Path, whole: bool) -> Point | None:
+    def _solve(self, path: Path, whole: bool) -> Point | None:
         """The solution of a band: as good as exact if it is whole; None if the band is too narrow."""
         tol = self.run.stop.tol
         target = max(SAMPLE_TOL, 0.25 * tol)

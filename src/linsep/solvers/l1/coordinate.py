@@ -202,7 +202,7 @@ def _continue_penalty(run: Run[Problem], columns: Columns, correlation: FloatArr
     )
     for l1 in _falling(largest, asked, mild):
         run.check_limits()
-        columns.solve(_chosen(columns.theta, correlation, l1), l1, tol, steps)
+        columns.solve(_choose(columns.theta, correlation, l1), l1, tol, steps)
         correlation = columns.abs_correlations()
         if columns.stalled:
             break
@@ -218,7 +218,7 @@ def _falling(largest: float, asked: float, mild: bool) -> list[float]:
     return [largest / 3.0**k for k in range(1, strides)]
 
 
-def _chosen(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
+def _choose(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
     """The support and those who want in; if these are few, some of those who nearly do."""
     support = theta[:-1] != 0.0
     inside = support | (correlation > l1)
@@ -241,7 +241,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
             if run.short_of(tol) is Status.WORKING_PRECISION:
                 return False
             correlation, followed = columns.abs_correlations(), True
-        chosen = _chosen(columns.theta, correlation, NEARLY * l1)
+        chosen = _choose(columns.theta, correlation, NEARLY * l1)
         # few features are solved at once: that costs less than to ask the others once more
         goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
         status, gap = columns.solve(chosen, l1, goal, STEPS_PER_CALL)

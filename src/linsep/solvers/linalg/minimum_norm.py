@@ -69,10 +69,10 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
 
     if N.shape[1] == 0 and not theta[:-1][~varies].any():
         return theta
-    return _repaired(problem, without(theta), mu, without)
+    return _repair(problem, without(theta), mu, without)
 
 
-def _repaired(
+def _repair(
     problem: Problem,
     theta: FloatArray,
     mu: FloatArray,

@@ -97,7 +97,7 @@ class _Rounds:
             with run.in_time():
                 for _ in range(_MAX_ROUNDS):
                     steps = self._round()
-                    if self._closed():
+                    if self._close():
                         status = Status.CERTIFIED
                     gap = run.trace[-1].primal - run.trace[-1].dual
                     if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
@@ -118,12 +118,12 @@ class _Rounds:
         except LimitReached as limit:
             if status is not Status.CERTIFIED:
                 status = limit.status
-                self._closed()
+                self._close()
         if status is not Status.CERTIFIED and run.best_dual is not None:
             run.close(self._primal(), run.best_dual)
         return run.solution(status, self._primal(), self._dual())
 
-    def _closed(self) -> bool:
+    def _close(self) -> bool:
         """Whether the gap is closed at W, by its own dual point or by the best so far."""
         run, at = self.run, self._primal()
         if run.close(at, self._dual()):

@@ -65,7 +65,7 @@ def newton_step(
     return ways[min(failed, len(ways) - 1)][1]()
 
 
-def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
+def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
     """-g in the coordinates (w, c), c = b + mu.w."""
     R = zero_sum(-g)
     R[:-1] -= np.outer(mu, R[-1])
@@ -81,7 +81,7 @@ def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> Floa
     blocks[c, -1, c, -1] += intercept_ridge
     weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
     blocks[:, j, :, j] += weight[:, None, None]  # on sums over the classes: the right side has none
-    R = _centred(g, mu)
+    R = _centre(g, mu)
     D = np.ascontiguousarray(Factor(H, definite=True).solve(R.T.ravel()).reshape(k, order).T)
     D[-1] -= mu @ D[:-1]
     return zero_sum(D)
@@ -125,7 +125,7 @@ def _in_p(
     stiff = (weight / count)[row]  # sigma s: the sample counts each row sigma |a| times
     S = K[np.ix_(row, row)] * (F @ F.T) / lam
     S[np.diag_indices(len(S))] += 1.0 / stiff
-    R = _centred(g, mu)
+    R = _centre(g, mu)
     right = np.einsum("mk,mk->m", F, np.asarray(X @ R[:-1])[row]) / lam
     factor = Factor(S, definite=True)
     zeta = factor.solve(right)

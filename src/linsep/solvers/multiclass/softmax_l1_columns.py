@@ -207,7 +207,7 @@ class _System:
         R = R + self._curved(np.repeat(first[:, None], R.shape[1], axis=1))
         g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
         h = self.s * self.p * (1.0 - self.p)
-        squares = [_squared(A) for A in self._AT]
+        squares = [_square(A) for A in self._AT]
         size = np.concatenate([Q @ row for Q, row in zip(squares, h, strict=True)]) + at.l2
         scale = 1.0 / np.maximum(size, 1e-12 * max(float(size.max(initial=0.0)), 1e-300))
 
@@ -305,5 +305,5 @@ def _entries(A: Any) -> int:
     return int(A.nnz if sp.issparse(A) else A.size)
 
 
-def _squared(A: Any) -> Any:
+def _square(A: Any) -> Any:
     return A.multiply(A) if sp.issparse(A) else A * A

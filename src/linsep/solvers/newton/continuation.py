@@ -31,7 +31,7 @@ def applies(problem: Problem) -> bool:
     return problem.lam == 0.0 and problem.loss.flat_beyond_margin
 
 
-def _stretched(problem: Problem, theta: FloatArray) -> FloatArray | None:
+def _stretch(problem: Problem, theta: FloatArray) -> FloatArray | None:
     """Theta stretched until the smallest margin is the zero margin, if it separates the classes (one pass)."""
     problem.passes += 1
 
@@ -55,7 +55,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Sol
                 theta = np.ascontiguousarray(found.W[:, 0])
                 problem.passes += stage.passes
                 run.record(found.trace[-1].primal / C if found.trace else np.nan)
-                exact = _stretched(problem, theta)
+                exact = _stretch(problem, theta)
                 if exact is not None:
                     dual = linearised(exact, np.zeros_like(exact))
                     return run.solution(Status.WORKING_PRECISION, exact, dual)

@@ -71,7 +71,7 @@ class Cholesky:
         self._exact = self._exact or problem.lam == 0.0 or problem.data.sparse
         if not self._exact:
             H = problem.hessian(self.mu, single=True)
-            found = self._refined(problem, H, rhs, value, run.stop.tol)
+            found = self._refine(problem, H, rhs, value, run.stop.tol)
             if found is not None:
                 return found
             self._exact = True
@@ -80,7 +80,7 @@ class Cholesky:
         delta = solve_spd(H, rhs, definite=problem.lam > 0)
         return self._placed(delta), dot(rhs, delta), 0.0
 
-    def _refined(
+    def _refine(
         self, problem: Problem, H: FloatArray, rhs: FloatArray, value: float, tol: float
     ) -> Step | None:
         """The step by a Hessian in single precision, as exact as the gap needs it; None if that is out of reach."""

@@ -78,7 +78,7 @@ class Reduced:
     def lift(self, theta: FloatArray) -> FloatArray:
         """The point, or the step, in all coordinates (one pass)."""
         problem = self.whole
-        at = _combined(problem, self._vectors @ (theta[:-1] / self._roots))
+        at = _combine(problem, self._vectors @ (theta[:-1] / self._roots))
         mu = problem.centre()
         at[:-1] -= at[-1] * mu
         at[-1] = theta[-1] - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
@@ -96,13 +96,13 @@ def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
     )
     found = gram_space.solve(span, problem.lam, SHARE * run.stop.tol, None, run.check_limits)
     mass = (found.stretch / problem.lam) * weight * data.sign * found.u
-    at = _combined(problem, mass)
+    at = _combine(problem, mass)
     at[:-1] -= at[-1] * mu
     at[-1] = found.stretch * found.b - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
     return at, Explicit(found.u)
 
 
-def _combined(problem: Problem, mass: FloatArray) -> FloatArray:
+def _combine(problem: Problem, mass: FloatArray) -> FloatArray:
     """sum mass x~ (one pass)."""
     problem.passes += 1
 

@@ -137,9 +137,9 @@ class _Pairs:
         S, Y, R = self.S[:k], self.Y[:k], self._R[:k, :k]
         last = R @ _rows_times(S, g)
         middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - _rows_times(Y, z))
-        out = solve(g - _combined(last, Y))
+        out = solve(g - _combine(last, Y))
         out *= gamma
-        out += _combined(R.T @ middle, S)
+        out += _combine(R.T @ middle, S)
         return out
 
 
@@ -154,7 +154,7 @@ def _rows_times(rows: FloatArray, v: FloatArray) -> FloatArray:
     return out
 
 
-def _combined(v: FloatArray, rows: FloatArray) -> FloatArray:
+def _combine(v: FloatArray, rows: FloatArray) -> FloatArray:
     """Sum of rows with the weights v."""
     out: FloatArray = v @ rows if rows.size <= _BLAS else np.einsum("k,kj->j", v, rows)
     return out

@@ -158,7 +158,7 @@ def solve(
                     dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
                     short = _short(problem, stop, value, decrement, left)
                     tried = attempt(run, theta, value, g, dual) if attempt else None
-                    if _closed(run, theta + delta, dual, tried, short):
+                    if _close(run, theta + delta, dual, tried, short):
                         status = Status.CERTIFIED
                         break
                 run.check_limits()
@@ -196,7 +196,7 @@ def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status
     return Status.CERTIFIED if closed else Status.WORKING_PRECISION
 
 
-def _closed(
+def _close(
     run: Run[Problem], at: FloatArray, dual: Linearised, tried: Tried | None, short: bool
 ) -> bool:
     """Whether the gap is closed after a short step, or at the point that was tried."""

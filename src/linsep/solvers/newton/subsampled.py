@@ -139,7 +139,7 @@ class PilotHessian:
 
     def promises(self, some: Problem, mu: FloatArray) -> bool:
         """Whether the squared correlations of a feature with all others add up to more than ``CORRELATED``."""
-        S = _eliminated(some, some.hessian(mu, single=True))
+        S = _eliminate(some, some.hessian(mu, single=True))
         scale = 1.0 / np.sqrt(np.maximum(np.diag(S), some.lam))
         S = S * scale * scale[:, None]
         own = 1.0 - some.lam * scale * scale  # 1, less what the penalty makes of it
@@ -158,7 +158,7 @@ class PilotHessian:
         H = sub.hessian(mu, single=True)
         if not np.isfinite(H).all():
             H = sub.hessian(mu)
-        self._factor = Factor(_eliminated(sub, H), definite=True)
+        self._factor = Factor(_eliminate(sub, H), definite=True)
 
     def __call__(self, problem: Problem) -> Preconditioner:
         assert self._factor is not None
@@ -168,7 +168,7 @@ class PilotHessian:
         """Keep the factor for the whole step."""
 
 
-def _eliminated(problem: Problem, H: FloatArray) -> FloatArray:
+def _eliminate(problem: Problem, H: FloatArray) -> FloatArray:
     """Hessian of the weights, the intercept eliminated."""
     S: FloatArray = H[:-1, :-1]
     if problem.fit_intercept and H[-1, -1] > 0:
