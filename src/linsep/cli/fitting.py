@@ -94,6 +94,11 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     model = modelling.estimator(options, regression)
     left_out = f"; left out {table.unlabelled:,} without a target" if table.unlabelled else ""
     say(options, f"{table.source}: {rows:,} rows{left_out}")
+    if not regression and len(classes := np.unique(y)) == 1:
+        raise BadInput(
+            f"{table.source}: the target holds one class only, {classes[0]}; a classifier needs at least 2 classes: "
+            "add rows of another class."
+        )
     encoder = modelling.encoder_for(table, not options.no_standardise)
     if encoder is not None:
         say(options, str(encoder.schema_))

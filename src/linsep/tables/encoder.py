@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ from linsep.spelling import accept_american
 from linsep.tables.encodings import Category, ColumnNames, Dropped, Encoding
 from linsep.tables.frames import from_frame
 from linsep.tables.matrix import ColumnAtWork, blocks, collect, matrix
-from linsep.tables.planning import Settings, plan, stored_kind
+from linsep.tables.planning import OTHER_DATES, Settings, look_like_dates, plan, stored_kind
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
 from linsep.tables.table import Table
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
 _DENSE_SHARE = 0.3  # of entries, from which on it is too
-_DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?")
 _SHOWN = 60  # columns that ``print`` lists
 
 
@@ -392,7 +390,7 @@ def _note(encoding: Encoding) -> str:
         return encoding.why
     if isinstance(encoding, Category):
         shown = ", ".join(encoding.levels[:5])
-        if encoding.levels and all(map(_DATE_LIKE.fullmatch, encoding.levels)):
-            return f"{encoding.levels[0]}, ...: dates are read as such if written 2024-01-31"
+        if look_like_dates(encoding.levels):
+            return f"{encoding.levels[0]}, ...: {OTHER_DATES}"
         return shown + (", ..." if len(encoding.levels) > 5 else "")
     return "missing values" if getattr(encoding, "indicator", False) else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,8 @@ from linsep.tables.statistics import ColumnStatistics, Numbers, Strings, Times
 _ID_ROWS = 20  # fewer distinct values prove nothing
 _WORDS = 3.0  # per value, from which strings are text
 _DAY = 86_400e6  # microseconds
+_DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?")
+OTHER_DATES = "dates are read as such if written 2024-01-31"
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,15 @@ def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
     if asked is not None or known < _ID_ROWS or not found.whole[j]:
         return None
     if not missing and found.running[j]:
-        return "a running number: it names the row and says nothing about it"
+        return "a running number: it identifies the row and carries no information"
     if j in found.identifiers and found.differ(j, known):
         return "an identifier by its name, different in every row"
     return None
+
+
+def look_like_dates(levels: Collection[str]) -> bool:
+    """Whether all levels are dates in another format than ISO 8601."""
+    return len(levels) > 0 and all(map(_DATE_LIKE.fullmatch, levels))
 
 
 def _plan_strings(name: str, found: Strings, asked: str | None, how: Settings) -> Encoding:
@@ -142,7 +151,8 @@ def _plan_strings(name: str, found: Strings, asked: str | None, how: Settings) -
     if asked == "text" or (asked is None and mostly_distinct and found.words >= _WORDS):
         return Text(name, how.hash_size, how.analyzer, *how.ngrams)
     if asked is None and found.known >= _ID_ROWS and found.all_different:
-        return Dropped(name, "an identifier: different in every row")
+        hint = f"; {OTHER_DATES}" if look_like_dates(found.counts) else ""
+        return Dropped(name, f"an identifier: different in every row{hint}")
     kept = found.frequent(how.min_count)
     many = len(kept) > how.max_levels or found.sample is not None
     if asked == "hashed" or (asked is None and many):

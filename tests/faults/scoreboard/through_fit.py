@@ -121,7 +121,7 @@ CSV = {
     "target first": (b"y,a\n" + b"".join(b"%c,%d\n" % (b"ny"[i // 3 % 2], i % 5) for i in range(12)), [], DONE, ""),
     "target 01 and 1": (labelled(b"01", b"1"), [], DONE, ""),
     "target of booleans": (labelled(b"true", b"false"), [], DONE, ""),
-    "target of one class": (labelled(b"y", b"y"), [], BAD_DATA, "one class only"),
+    "target of one class": (b"a,y\n1,x\n2,x\n", [], BAD_DATA, "data.csv: the target holds one class only, x"),
     "target of fractions": (labelled(b"0.25", b"1.5"), [], DONE, "b       number"),
     "target different in every row, of fractions": (FRACTIONS, [], DONE, "a       number"),
     "target of fractions, nothing left": (FRACTIONS, ["--ignore", "a"], BAD_DATA, "there is only the target"),

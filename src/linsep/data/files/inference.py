@@ -79,7 +79,10 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if grouped:
         return others[0], "numbers with grouped digits; write them without separators"
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
-        return others[0], "numbers with a sign that is no part of a number; write them without it"
+        return (
+            others[0],
+            "numbers with a sign that is no part of a number (a currency, for instance); write them without it",
+        )
     if numeric and all(_IN_BRACKETS.fullmatch(level) for level in others):
         return others[0], "numbers in brackets, as in accounts; write them with a minus sign"
     if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
