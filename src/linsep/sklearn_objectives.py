@@ -299,14 +299,15 @@ def _ridge_classifier(model: Any, given: Given) -> Objective:
 
 @reads("Ridge", "RidgeCV")
 def _ridge(model: Any, given: Given) -> Objective:
-    return _ridge_objective(model, losses.Squared().for_targets(), (_numeric(given),))
+    return _ridge_objective(model, losses.Squared().for_targets(), _targets(given))
 
 
 def _ridge_objective(model: Any, loss: Loss, parts: tuple[Part, ...]) -> Objective:
     _refuse_positive(model)
-    alpha = float(
-        np.ravel(getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else 0.0))[0]
-    )
+    alphas = np.ravel(getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else 0.0))
+    alpha = float(alphas[0])
+    if (alphas != alpha).any():
+        raise Refused("The targets have different alpha: audit them one by one.")
     C, unit = (math.inf, 1.0) if alpha == 0.0 else (1.0 / (2.0 * alpha), 2.0 * alpha)
     text = "sum (t - x.w - b)^2 + alpha |w|^2"
     return Objective(text, loss, C, parts, fit_intercept=bool(model.fit_intercept), unit=unit)
@@ -315,10 +316,9 @@ def _ridge_objective(model: Any, loss: Loss, parts: tuple[Part, ...]) -> Objecti
 @reads("LinearRegression")
 def _linear_regression(model: Any, given: Given) -> Objective:
     _refuse_positive(model)
-    part = _numeric(given)
     loss = losses.Squared().for_targets()
     text, free = "sum (t - x.w - b)^2", bool(model.fit_intercept)
-    return Objective(text, loss, math.inf, (part,), fit_intercept=free)
+    return Objective(text, loss, math.inf, _targets(given), fit_intercept=free)
 
 
 @reads("ElasticNet", "Lasso", "ElasticNetCV", "LassoCV")
@@ -328,10 +328,9 @@ def _elastic_net(model: Any, given: Given) -> Objective:
     ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0))
     total = given.total_weight
     C, unit = (math.inf, 0.5 / total) if alpha == 0.0 else (0.5 / (alpha * total), alpha)
-    part = _numeric(given)
     text = "mean (t - x.w - b)^2 / 2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)"
     loss, free = losses.Squared().for_targets(), bool(model.fit_intercept)
-    return Objective(text, loss, C, (part,), float(ratio), free, unit=unit)
+    return Objective(text, loss, C, _targets(given), float(ratio), free, unit=unit)
 
 
 @reads("HuberRegressor")
@@ -434,6 +433,12 @@ def sgd(model: Any, parts: tuple[Part, ...], n: int) -> Objective:
 
 def _numeric(given: Given) -> Part:
     return Part(target=given.y.astype(float), weight=given.weight)
+
+
+def _targets(given: Given) -> tuple[Part, ...]:
+    """One subproblem for each column of the targets."""
+    columns = given.y.astype(float).reshape(given.n, -1).T
+    return tuple(Part(target=np.ascontiguousarray(t), weight=given.weight) for t in columns)
 
 
 def _refuse_positive(model: Any) -> None:

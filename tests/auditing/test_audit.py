@@ -296,9 +296,47 @@ def test_the_words_and_the_numbers():
     found = audit(fitted(LogisticRegression(), X, y), X, y)
     text = str(found)
     assert "not optimal: " in text and "above the minimum" in text and "\n" in text
-    assert repr(found) == text and "<pre>" in found._repr_html_()
+    shown = found._repr_html_()
+    assert repr(found) == text and shown.count("<tr>") == 5 and "not optimal: " in shown
     facts = found.to_dict()
     assert facts["relative_excess"][0] > 0.05 and not facts["optimal"] and facts["rows"] == len(y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_improved_svc_has_the_support_vectors_of_the_optimum(form, classes):
+    X, y = WINE[0], np.array(["b", "a", "c"])[np.minimum(WINE[1], classes - 1)]
+    X = np.where(np.abs(X) > 0.2, X, 0.0)
+    model = fitted(SVC(kernel="linear", C=0.1, tol=0.5, class_weight={"a": 2.0}), form(X), y)
+    before = audit(model, form(X), y)
+    better = before.improve()
+    after = audit(better, form(X), y)
+    assert not before.optimal and after.optimal and type(better) is SVC
+    tight = fitted(clone(model).set_params(tol=1e-9), form(X), y)
+    assert better.n_support_.sum() == len(better.support_)
+    for name in ("coef_", "dual_coef_"):
+        found, wanted = getattr(better, name), getattr(tight, name)
+        if sp.issparse(found):
+            found, wanted = found.toarray(), wanted.toarray()
+        if found.shape == wanted.shape:
+            np.testing.assert_allclose(found, wanted, atol=2e-5)
+    scores = better.decision_function(form(X))
+    np.testing.assert_allclose(scores, tight.decision_function(form(X)), atol=1e-4)
+    assert (better.predict(form(X)) == tight.predict(form(X))).all()
+
+
+@pytest.mark.parametrize("model", [Ridge(alpha=0.3), LinearRegression(), Lasso(alpha=0.05)])
+def test_several_targets_are_audited_together(model):
+    X, t = DIABETES
+    T = np.column_stack([t, t**2 / 300, X[:, 0] + t])
+    found = audit(fitted(model, X, T), X, T)
+    each = [audit(fitted(model, X, column), X, column) for column in T.T]
+    assert math.isclose(found.objective, sum(one.objective for one in each), rel_tol=1e-9)
+    coef = fitted(model, X, T)
+    coef.coef_ = coef.coef_ * 1.1
+    assert not audit(coef, X, T).optimal and audit(audit(coef, X, T).improve(), X, T).optimal
+    with pytest.raises(BadInput, match="one entry for each"):
+        audit(fitted(model, X, t), X, T)
 
 
 @pytest.mark.parametrize(
@@ -325,6 +363,8 @@ def test_bad_calls():
         audit(model, X, y, C=2.0)
     with pytest.raises(BadInput, match="this is coefficients"):
         audit((model.coef_, model.intercept_), X, y).improve()
+    with pytest.raises(BadInput, match="a tuple of 1"):
+        audit((model.coef_,), X, y)
     with pytest.raises(BadInput, match="fitted linear model, got SVC without coef_"):
         audit(fitted(SVC(), X, y), X, y)
 

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.auditing import objectives, reading
+from linsep.auditing import objectives, reading, support_vectors
 from linsep.auditing.objectives import Objective
 from linsep.auditing.subject import Stated, Subject
+from linsep.auditing.support_vectors import SupportVectors
 from linsep.auditing.verdict import Audit, PerceptronAudit
 from linsep.data import Memory
 from linsep.errors import BadInput, SeparableData, require_tolerance
+from linsep.estimators.support import multipliers
 from linsep.losses import Loss
 from linsep.separability import Inseparable, Separable, decide
+from linsep.sklearn_objectives import codes
 from linsep.train import Fit, Recipe, train
 
 #: Relative gap of the optimum that a model is compared with.
@@ -221,7 +224,23 @@ def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -
         tol=tol,
         _model=model,
         _optimum=None if separable else np.hstack([each.W for each in found]),
+        _support=_support(model, subject, found),
     )
+
+
+def _support(model: Any, subject: Subject, found: list[_Compared]) -> SupportVectors | None:
+    """Support vectors of the optimum, for a model that computes its coefficients from them."""
+    final = model[-1] if hasattr(model, "steps") else model
+    if not hasattr(final, "support_vectors_"):
+        return None
+    parts, alphas = subject.objective.parts, []
+    for part, each in zip(parts, found, strict=True):
+        assert each.optimum is not None and part.sign is not None
+        rows = subject.X if part.rows is None else subject.X[part.rows]
+        alphas.append(multipliers(each.optimum, rows, part.sign, part.weight))
+    labels = codes(final.classes_, subject.given.y)
+    intercept = np.concatenate([each.W[-1] for each in found])
+    return support_vectors.gather(subject.X, labels, parts, alphas, intercept)
 
 
 def _ratio(excess: float, minimum: float) -> float:

@@ -42,7 +42,7 @@ def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
     if W.shape[1] != problem.width * len(problem.parts):
         raise BadInput(
             f"The coefficients have {W.shape[1]} columns, the problem has "
-            f"{problem.width * len(problem.parts)}: audit takes one target at a time."
+            f"{problem.width * len(problem.parts)}."
         )
     return np.hsplit(W, len(problem.parts))
 
@@ -87,12 +87,12 @@ def objective_at(
     return found.primal + 0.5 * (1.0 - ratio) * ridge + ratio * lasso, found.rounding
 
 
-def targets(y: Any, n: int) -> npt.NDArray[Any]:
-    """y as a vector of n entries."""
+def targets(y: Any, n: int, several: bool = False) -> npt.NDArray[Any]:
+    """y as a vector of n entries, or with a column for each of ``several`` targets."""
     found = np.asarray(y)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found.ravel()
-    if found.shape != (n,):
+    if found.shape != (n,) and not (several and found.ndim == 2 and len(found) == n):
         raise BadInput(
             f"y must have one entry for each of the {n:,} rows, got shape {found.shape}."
         )

@@ -30,8 +30,13 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
     refuse_nonfinite(numbers)
     n = numbers.shape[0]
     weight = inputs.weights(sample_weight, n)
-    given = Given(n, objectives.targets(y, n), weight)
+    several = np.ndim(getattr(final, "coef_", 0.0)) == 2 and not hasattr(final, "classes_")
+    given = Given(n, objectives.targets(y, n, several), weight)
     if isinstance(final, tuple):
+        if len(final) != 2:
+            raise BadInput(
+                f"Plain coefficients are a pair (coef, intercept), got a tuple of {len(final)}."
+            )
         coef, intercept = final
         return plain.read("coefficients", coef, intercept, numbers, given, stated)
     if isinstance(final, model_files.OnnxModel):

@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.auditing import support_vectors
+from linsep.auditing.support_vectors import SupportVectors
 from linsep.errors import BadInput
+from linsep.notebook import facts_table
+
+#: Width of a short name in the text of an audit.
+_NAME = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,8 @@ class Audit:
     tol: float
     _model: Any = field(repr=False, default=None)
     _optimum: FloatArray | None = field(repr=False, default=None)
+    #: of an SVC, which computes its coefficients from them
+    _support: SupportVectors | None = field(repr=False, default=None)
 
     no_optimum: ClassVar[str] = (
         "There is no optimum to move to: the classes are separable and nothing is penalised."
@@ -78,31 +85,31 @@ class Audit:
         return self._optimum[:-1].T.copy(), self._optimum[-1].copy()
 
     def __str__(self) -> str:
-        return "\n".join(
-            [f"{self.model_name}: {self.problem}", f"  objective  {self.objective:.9g}"]
-            + [f"  {line}" for line in self._findings()]
-        )
+        facts = {"objective": f"{self.objective:.9g}", **self._findings()}
+        lines = [
+            f"  {name:<{_NAME}} {fact}" if len(name) <= _NAME else f"  {name}: {fact}"
+            for name, fact in facts.items()
+        ]
+        return "\n".join([f"{self.model_name}: {self.problem}", *lines])
 
     __repr__ = __str__
 
-    def _findings(self) -> list[str]:
-        """Lines below the objective."""
+    def _findings(self) -> dict[str, str]:
+        """What is proven, by name."""
         if self.separable:
-            return ["no minimum exists: the classes are separable and nothing is penalised"]
+            return {"no minimum exists": "the classes are separable and nothing is penalised"}
         low, high = self.relative_excess
-        lines = [
-            f"minimum    {self.minimum[0]:.9g} to {self.minimum[1]:.9g}, proven",
-            f"verdict    {self._verdict(low, high)}",
-        ]
+        facts = {
+            "minimum": f"{self.minimum[0]:.9g} to {self.minimum[1]:.9g}, proven",
+            "verdict": self._verdict(low, high),
+        }
         if math.isfinite(self.coef_error):
-            lines.append(
-                f"|w - w*|   {self.coef_distance:.2g} (proven: at most {self.coef_error:.2g})"
-            )
+            distance, most = self.coef_distance, self.coef_error
+            facts["|w - w*|"] = f"{distance:.2g} (proven: at most {most:.2g})"
         if self.changed is not None:
-            lines.append(
-                f"predictions that change at the optimum: {self.changed:,} of {self.n_rows:,}"
-            )
-        return lines
+            name = "predictions that change at the optimum"
+            facts[name] = f"{self.changed:,} of {self.n_rows:,}"
+        return facts
 
     def _verdict(self, low: float, high: float) -> str:
         if high <= self.tol:
@@ -112,7 +119,8 @@ class Audit:
         return f"at most {_percent(high)} above the minimum"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        facts = {"objective": f"{self.objective:.9g}", **self._findings()}
+        return facts_table(f"{self.model_name}: {self.problem}", facts)
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as plain numbers and strings, ready for JSON apart from infinities."""
@@ -142,10 +150,9 @@ class Audit:
                 f"improve needs a model of scikit-learn; this is {self.model_name}. The coefficients of the optimum "
                 "are in audit(...).optimum."
             )
-        if type(final).__name__ == "SVC":
-            raise BadInput(
-                "SVC computes coef_ from its support vectors and cannot be given another."
-            )
+        if self._support is not None:
+            support_vectors.put(final, self._support)
+            return model
         final.coef_ = coef.reshape(np.shape(final.coef_)).astype(final.coef_.dtype)
         final.intercept_ = intercept if np.ndim(final.intercept_) else float(intercept[0])
         return model
@@ -180,21 +187,23 @@ class PerceptronAudit(Audit):
         """Whether the perceptron separates the classes."""
         return self.separable is True and self.mistakes == 0
 
-    def _findings(self) -> list[str]:
+    def _findings(self) -> dict[str, str]:
         answers = {
-            True: "separable  yes, proven: some hyperplane makes no mistake",
-            None: "separable  not decided",
-            False: "separable  no, proven: the perceptron never converges",
+            True: "yes, proven: some hyperplane makes no mistake",
+            None: "not decided",
+            False: "no, proven: the perceptron never converges",
         }
-        touching = "separable  no, proven: some hyperplane has no row on the wrong side, but some rows lie on it"
+        touching = (
+            "no, proven: some hyperplane has no row on the wrong side, but some rows lie on it"
+        )
         verdict = "converged: no mistakes" if self.optimal else "not converged"
         if not self.optimal:
             verdict += f": {self.mistakes:,} mistakes in {self.n_rows:,} rows"
-        return [
-            "minimum    0, at w = 0 and at every hyperplane without a row on the wrong side",
-            touching if self.quasi else answers[self.separable],
-            f"verdict    {verdict}",
-        ]
+        return {
+            "minimum": "0, at w = 0 and at every hyperplane without a row on the wrong side",
+            "separable": touching if self.quasi else answers[self.separable],
+            "verdict": verdict,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as plain numbers and strings, ready for JSON apart from infinities."""
