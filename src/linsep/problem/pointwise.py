@@ -54,11 +54,15 @@ class _Native:
     def __reduce__(self) -> tuple[type[_Native], tuple[Loss]]:
         return _Native, (self._text,)  # compiled objects do not travel to other processes
 
+    def _losses(
+        self, block: Block
+    ) -> tuple[_kernels.Rows, _kernels.Targets, _kernels.Loss, int, int]:
+        """What a kernel needs to know of the losses of a block."""
+        return block.rows, block.targets, self.loss, block.lo, block.hi
+
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
         kept = block.row_state(CURVATURE)
-        _kernels.sweep(
-            block.rows, block.targets, self.loss, block.lo, block.hi, theta, out, kept, True, blend
-        )
+        _kernels.sweep(*self._losses(block), theta, out, kept, True, blend)
 
     def ray(
         self,
@@ -68,9 +72,7 @@ class _Native:
         steps: FloatArray,
         out: FloatArray,
     ) -> None:
-        _kernels.ray(
-            block.rows, block.targets, self.loss, block.lo, block.hi, theta, delta, steps, out
-        )
+        _kernels.ray(*self._losses(block), theta, delta, steps, out)
 
     def closing(
         self,
@@ -82,37 +84,14 @@ class _Native:
         out: FloatArray,
     ) -> None:
         part = block.row_state(DUAL) if explicit else None
-        _kernels.closing(
-            block.rows,
-            block.targets,
-            self.loss,
-            block.lo,
-            block.hi,
-            base,
-            step,
-            theta,
-            part,
-            out,
-        )
+        _kernels.closing(*self._losses(block), base, step, theta, part, out)
 
     def dual_variables(
         self, block: Block, base: FloatArray, step: FloatArray, theta: FloatArray
     ) -> FloatArray:
         """The dual variables that ``closing`` uses, of the rows of the block."""
         found, sums = np.zeros(block.rows.n), np.zeros(8 + 2 * block.rows.d)
-        _kernels.closing(
-            block.rows,
-            block.targets,
-            self.loss,
-            block.lo,
-            block.hi,
-            base,
-            step,
-            theta,
-            None,
-            sums,
-            found,
-        )
+        _kernels.closing(*self._losses(block), base, step, theta, None, sums, found)
         return found[block.lo : block.hi]
 
 
