@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.arrays import FloatArray
 from linsep.interrupts import dense_product, slices
-from linsep.solution import FloatArray
 
 
 def centred_rows(X: Any, centre: FloatArray) -> Any:
