@@ -173,7 +173,5 @@ inline double curvature_bound(LossSpec spec) {
     }
 }
 
-inline bool piecewise_quadratic(LossId id) { return id != LossId::logistic && id != LossId::exponential; }
-
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH
