@@ -93,6 +93,16 @@ class TestVerify:
         with pytest.raises(CertificateError, match="same rows, order, targets and weights"):
             verify(model, None, None)
 
+    def test_another_target_is_found_where_squares_of_coefficients_overflow(self):
+        """The line through all points stays the best one when a target is doubled, but its objective is another."""
+        x = np.linspace(-1.0, 1.0, 9)
+        X, y = 1e-200 * x[:, None], 1e100 * (x + 0.25)
+        model = linsep.LinearRegressor("absolute", C=math.inf).fit(X, y)
+        assert verify(model, X, y).certified
+        y[0] *= 2.0
+        with pytest.raises(CertificateError, match="objective at the coefficients"):
+            verify(model, X, y)
+
     @pytest.mark.parametrize(
         "lie",
         [

@@ -66,7 +66,8 @@ class ElasticNet:
 
     def value(self, w: FloatArray) -> float:
         """l2/2 |w|^2 + l1 |w|_1."""
-        return 0.5 * self.l2 * float((w * w).sum()) + self.l1 * float(np.abs(w).sum())
+        ridge = 0.5 * self.l2 * float((w * w).sum()) if self.l2 else 0.0  # squares may overflow
+        return ridge + self.l1 * float(np.abs(w).sum())
 
     def conjugate(self, v: FloatArray) -> float:
         """Largest v.w - value(w): sum_j max(|v_j| - l1, 0)^2/(2 l2); for l2 = 0 it is 0 or inf."""
