@@ -23,6 +23,7 @@ from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
 
 _ORDER = 4000  # of a matrix that is factorised
 _PRODUCTS = 1000
+_PER_UNKNOWN = 3  # products for each unknown, of which one would do without rounding
 _USUAL = 300  # products that conjugate gradients are expected to take
 _RELATIVE = 1e-3  # residual of theirs
 _FLAT = 1e-9  # ridge of the intercepts, as a share of the largest curvature that all rows can have, sigma sum s
@@ -166,7 +167,8 @@ def _iterated(
     def ends(at: cg.Iterate) -> bool:
         return at.products > 0 and not at.rho > _RELATIVE**2 * at.rho_first
 
-    D = cg.solve(times, apply, -g, ends, _PRODUCTS, project=zero_sum).x
+    most = min(_PRODUCTS, _PER_UNKNOWN * g.size)
+    D = cg.solve(times, apply, -g, ends, most, project=zero_sum).x
     if not problem.fit_intercept:
         D[-1] = 0.0
     return zero_sum(D)
