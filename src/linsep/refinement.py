@@ -30,6 +30,7 @@ from linsep.certificates.optimality import SMALLEST, preference
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import Answer, DoubledRows, curved
 from linsep.data import Location
+from linsep.exact.budget import OF_A_FIT, OverBudget, at_most
 from linsep.exact.decimals import (
     DIGITS,
     Decimals,
@@ -71,6 +72,8 @@ _INSIDE = Decimal("0.999999999")
 #: Largest part of a score, relative to that of another coefficient, that is none.
 _NOTHING = 1e-12
 _MOST_DIGITS = 400
+#: Excess of a rounded solution, in units of tol, from which no proof is looked for; it is known to second order.
+_HOPELESS = 2.0
 #: Share of tol by which a hard margin is stretched before it is rounded.
 _LONGER = Decimal("0.05")
 _SLOPES: dict[type[Loss], Slopes] = {Logistic: LOGISTIC, Exponential: EXPONENTIAL}
@@ -94,12 +97,15 @@ def refine(
     if found.certified or not (short and near):
         return solution, found
     stated = problem.penalty.absent or not found.primal < smallest
-    trial = _in_decimals(problem, solution, stop, _MOST_DIGITS if stated else DIGITS)
-    if trial is None and isinstance(problem, Problem) and _smooth_and_free(problem):
-        trial = _by_doubled_newton(problem, solution)
-    if trial is None:
-        return solution, found
-    trial, better = prove(problem, trial, stop.tol)
+    with at_most(OF_A_FIT):
+        trial, excess = _in_decimals(problem, solution, stop, _MOST_DIGITS if stated else DIGITS)
+        if trial is None and isinstance(problem, Problem) and _smooth_and_free(problem):
+            trial = _by_doubled_newton(problem, solution)
+        if trial is None:
+            return solution, found
+        # No dual point proves a solution optimal that is not: none but the one at hand is tried then.
+        with at_most(OF_A_FIT if excess <= _HOPELESS * stop.tol else 0.0):
+            trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)
     return (trial, better) if improved else (solution, found)
 
@@ -120,27 +126,32 @@ def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimal
 
 def _in_decimals(
     problem: Problem | CoupledProblem, solution: Solution, stop: Stop, most_digits: int
-) -> Solution | None:
-    """The optimum in decimal arithmetic, rounded; None if that takes too much, or no optimum is found."""
+) -> tuple[Solution | None, float]:
+    """The optimum in decimal arithmetic, rounded, and how far that is above the minimum, relative to it.
+
+    None if it takes too much work, or no optimum is found.
+    """
     weight = np.ones(problem.data.n) if problem.data.weight is None else problem.data.weight
     there = np.flatnonzero(weight > 0.0)
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     k = solution.W.shape[1]
     if not worthwhile(len(there), rows.size * k):
-        return None
+        return None, 0.0
     A = np.vstack([A for _, A in rows.chunks()])[there]
     digits = _digits(problem, A, weight[there])
     if digits > most_digits:
-        return None
+        return None, 0.0
     try:
         with many_digits(digits):
             if isinstance(problem, Problem):
                 hard = hard_margin(problem.loss, problem.penalty)
                 way = _of_hard_margin if hard else _pointwise
-                return way(problem, solution, A, there, stop)
-            return _coupled(problem, solution, A, there, stop)
-    except (NoProgress, ArithmeticError):
-        return None
+                trial = way(problem, solution, A, there, stop)
+            else:
+                trial = _coupled(problem, solution, A, there, stop)
+            return (None, 0.0) if trial is None else (trial[0], float(trial[1].excess))
+    except (NoProgress, OverBudget, ArithmeticError):
+        return None, 0.0
 
 
 def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray) -> int:
@@ -169,7 +180,7 @@ def _scales(
 
 def _pointwise(
     problem: Problem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
-) -> Solution | None:
+) -> tuple[Solution, Found] | None:
     data, loss, factor = problem.data, problem.loss, 1.0
     q = loss.conjugate_quadratic
     while q is None and isinstance(loss, Scaled):
@@ -190,12 +201,12 @@ def _pointwise(
     theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
     theta[: A.shape[1]] = _sparse(found, terms)
     u[there], rest[there] = two_floats(row_term.u * Decimal(factor))
-    return _proposal(solution, theta[:, None], Explicit(u, rest))
+    return _proposal(solution, theta[:, None], Explicit(u, rest)), found
 
 
 def _of_hard_margin(
     problem: Problem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
-) -> Solution:
+) -> tuple[Solution, Found]:
     data = problem.data
     units = powers_of_two(np.abs(A).max(axis=0, initial=0.0))
     ridge = units * units
@@ -207,12 +218,12 @@ def _of_hard_margin(
     theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
     theta[: A.shape[1]] = found.rounded
     u[there], rest[there] = two_floats(row_term.u)
-    return _proposal(solution, theta[:, None], Explicit(u, rest))
+    return _proposal(solution, theta[:, None], Explicit(u, rest)), found
 
 
 def _coupled(
     problem: CoupledProblem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
-) -> Solution:
+) -> tuple[Solution, Found]:
     data, k = problem.data, problem.k
     assert data.labels is not None
     units, ridge, terms = _scales(problem, A, k)
@@ -225,7 +236,7 @@ def _coupled(
     W[: A.shape[1]] = _sparse(found, terms).reshape(k, A.shape[1]).T
     U, rest = np.zeros((data.n, k)), np.zeros((data.n, k))
     U[there], rest[there] = two_floats(row_term.own - row_term.P)
-    return _proposal(solution, W, Explicit(U, rest))
+    return _proposal(solution, W, Explicit(U, rest)), found
 
 
 def _sparse(found: Found, terms: list[AbsolutePenalty]) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.certificates.optimality import SMALLEST
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning, Refused
+from linsep.exact.budget import OF_A_FIT, OverBudget, at_most
 from linsep.interrupts import if_in_time, seconds_left, until
 from linsep.losses import CoupledLoss
 from linsep.monitoring import Job, note
@@ -261,7 +262,7 @@ def _refine(
 
 
 def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) -> None:
-    """Raise SeparableData if the objective is proven to fall for ever, and there is time for the proof."""
+    """Raise SeparableData if the objective is proven to fall for ever, with the work and time that a fit may take."""
 
     def refuse() -> None:
         if isinstance(problem, GroupProblem):
@@ -271,7 +272,8 @@ def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) 
         else:
             refuse_without_minimiser(problem)
 
-    if_in_time(refuse, lambda: None)
+    with suppress(OverBudget), at_most(OF_A_FIT):
+        if_in_time(refuse, lambda: None)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step that overflows is not taken

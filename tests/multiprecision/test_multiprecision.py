@@ -13,10 +13,12 @@ from lawful import assert_true, assert_verified, fitted, task_of
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
+from linsep.certificates.exact import dual as exact_dual
 from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import Part
 from linsep.errors import SeparableData
+from linsep.exact import budget
 from linsep.exact.decimals import (
     backward,
     cholesky,
@@ -125,7 +127,8 @@ class TestRounding:
 
             ones = decimals(np.ones(3))
             nearest = excess(decimals(floats(theta)) - theta)
-            best = excess(decimals(best_rounding(theta, ones, L, excess, Decimal(0))) - theta)
+            rounded, best = best_rounding(theta, ones, L, excess, Decimal(0))
+            assert best == excess(decimals(rounded) - theta)
         assert best < nearest / 100
 
     def test_two_floats_hold_twice_the_digits(self):
@@ -229,3 +232,36 @@ def test_a_method_that_stalls_hands_over_early():
     model = fitted(case.estimator(), case.X, case.y)
     assert model._fits[0].n_passes < 1500
     assert_certified(model, case.X, case.y)
+
+
+class TestBudget:
+    """Work in decimal and exact arithmetic is limited by count, so that no fit of a tiny table takes many seconds."""
+
+    def test_work_inside_counts_outside(self):
+        with budget.at_most(10.0):
+            with pytest.raises(budget.OverBudget), budget.at_most(4.0):
+                budget.spend(5.0)
+            budget.spend(5.0)
+            with pytest.raises(budget.OverBudget), budget.at_most(4.0):
+                budget.spend(1.0)
+        budget.spend(1e300)  # no limit
+
+    def test_a_limit_leaves_a_true_bound(self):
+        X, score = timestamps(1)
+        y = np.where(score > 0, 1, -1)
+        with budget.at_most(1e4):
+            model = fitted(LinearClassifier("hinge", C=1e6), X, y)
+        assert not model.certificate_.certified
+        assert_true(task_of(model, X, y), coefficients(model), model.certificate_)
+
+    @pytest.mark.slow
+    def test_no_proof_is_searched_for_a_solution_that_rounding_spoils(self, monkeypatch):
+        """Columns 1e15 and -1e15, whose optimum has no float64 neighbour: only the dual point at hand is evaluated."""
+        evaluated = []
+        evaluate = exact_dual._evaluate
+        monkeypatch.setattr(
+            exact_dual, "_evaluate", lambda *point: evaluated.append(evaluate(*point))
+        )
+        _, found = answers(draw(801102))
+        assert found and not any(answer.claim.certified for answer in found)
+        assert not evaluated

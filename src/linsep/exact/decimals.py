@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.arrays import FloatArray
+from linsep.exact.budget import spend
 from linsep.interrupts import check
 
 Mask = npt.NDArray[np.bool_]
@@ -19,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 Decimals = Any
 
 DIGITS = 70
-#: Multiply-adds of an iteration up to which decimal arithmetic is worth its time: about 0.1 s.
+#: Multiply-adds of an iteration up to which decimal arithmetic is worth its time: some tenths of a second.
 LARGEST = 400_000
 #: Columns of a Hessian that cost as much as all that is computed for a row besides it.
 _OVERHEAD = 10
@@ -77,6 +78,11 @@ def powers_of_two(sizes: FloatArray) -> Decimals:
     """2^-k for sizes of at most 2^k."""
     exponents = np.where(sizes > 0.0, np.frexp(sizes)[1], 0)
     return np.array([Decimal(2) ** -int(k) for k in exponents], dtype=object)
+
+
+def count_work(multiply_adds: float) -> None:
+    """Count multiply-adds of as many digits as numbers have now."""
+    spend(multiply_adds * decimal.getcontext().prec / DIGITS)
 
 
 def gram(B: Decimals, h: Decimals) -> Decimals:

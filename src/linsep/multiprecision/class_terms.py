@@ -8,18 +8,32 @@ p = softmax(z).
 from __future__ import annotations
 
 from abc import abstractmethod
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from typing import Any
 
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, floats, gram, zeros
+from linsep.exact.decimals import (
+    DIGITS,
+    ONE,
+    ZERO,
+    Decimals,
+    count_work,
+    decimals,
+    floats,
+    gram,
+    zeros,
+)
 from linsep.multiprecision.terms import Change, Targets, Term, damping, longest_step
+
+#: Multiply-adds that cost as much as an exponential of 70 digits.
+_EXP = 20
 
 
 def probabilities(z: Decimals) -> Decimals:
     """softmax(z), row by row."""
+    count_work(_EXP * z.size * getcontext().prec / DIGITS)  # to which the cost is quadratic
     top = z.max(axis=1)
     e = np.array([[(x - y).exp() for x in row] for row, y in zip(z, top, strict=True)])
     return e / e.sum(axis=1)[:, None]
@@ -45,6 +59,7 @@ class _Coupled(Term):
 
     def scores(self, step: Decimals) -> Decimals:
         """Changes of the scores."""
+        count_work(self.A.size * self.k)
         return self.A @ step.reshape(self.k, self.p).T
 
     def _adjoint(self, values: Decimals) -> Decimals:

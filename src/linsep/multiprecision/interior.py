@@ -17,12 +17,12 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.exact.decimals import (
-    LARGEST,
     ONE,
     ZERO,
     Decimals,
     backward,
     cholesky,
+    count_work,
     forward,
     multiply_adds,
     zeros,
@@ -30,8 +30,7 @@ from linsep.exact.decimals import (
 from linsep.multiprecision.rounding import best_rounding
 from linsep.multiprecision.terms import Change, Targets, Term
 
-#: Iterations of a problem of the largest size, and of a small one.
-_ITERATIONS, _MOST_ITERATIONS = 60, 200
+_ITERATIONS = 200
 #: Relative gap of a solution before rounding, in units of tol.
 _SOLVED = Decimal("1e-6")
 #: Relative gap that rounding may add without further search, in units of tol.
@@ -49,6 +48,7 @@ class Found(NamedTuple):
 
     theta: Decimals
     rounded: FloatArray
+    excess: Decimal  #: of the rounded solution over the minimum, relative to it; of an exact fit, to the zero model
 
 
 class NoProgress(Exception):
@@ -68,22 +68,24 @@ def solve(
 
     ``tol`` is the relative gap that the rounded solution is to reach, ``seconds`` what is left of a time limit. Of
     several classes, what may be added to all of them without a change is chosen so that they add up to 0. What is
-    rounded is ``longer`` times the solution.
+    rounded is ``longer`` times the solution. The work is counted (``exact.budget``).
     """
     end = math.inf if seconds is None else perf_counter() + seconds
     state = _Iteration(terms, ridge, classes)
-    size = multiply_adds(len(terms[0].s), len(ridge))
-    for _ in range(min(_MOST_ITERATIONS, _ITERATIONS * max(1, LARGEST // size))):
+    for _ in range(_ITERATIONS):
         if perf_counter() > end:
             raise NoProgress
         state.factorise()
-        if state.fits_exactly() or state.solved(tol):
+        exact_fit = state.fits_exactly()
+        if exact_fit or state.solved(tol):
             state.centre()
-            enough = Decimal(tol) * _ENOUGH * state.size()
-            rounded = best_rounding(
+            size = state.size()
+            enough = Decimal(tol) * _ENOUGH * size
+            rounded, excess = best_rounding(
                 longer * state.theta, units, state.L, state.excess_of(longer), enough, end
             )
-            return Found(state.theta, rounded)
+            minimum = state.null if exact_fit else size
+            return Found(state.theta, rounded, excess / minimum if minimum else ZERO)
         state.step()
     raise NoProgress
 
@@ -107,6 +109,7 @@ class _Iteration:
         What may be added to all classes without a change of the scores has no curvature. It is given some, so that
         rounding does not drive the coefficients apart; steps have no part in that direction.
         """
+        count_work(multiply_adds(len(self.terms[0].s), len(self.ridge)))
         H = np.diag(self.ridge) + sum(term.hessian() for term in self.terms)
         if self.classes > 1:
             order = len(self.ridge) // self.classes

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.exact.decimals import ZERO, Decimals, decimals, floats, zeros
+from linsep.exact.decimals import ZERO, Decimals, count_work, decimals, floats, zeros
 from linsep.interrupts import check
 
 #: Coefficients up to which the lattice is reduced.
@@ -37,8 +37,10 @@ def best_rounding(
     excess: Callable[[Decimals], Decimal],
     enough: Decimal,
     end: float = math.inf,
-) -> FloatArray:
-    """Float64 coefficients near units * theta with an objective at most ``enough`` above the minimum, if possible.
+) -> tuple[FloatArray, Decimal]:
+    """Float64 coefficients near units * theta, and how far their objective is above the minimum: ``enough`` at most.
+
+    If there is no such point, the best one that was found.
 
     The search ends when the clock (``time.perf_counter``) reaches ``end``.
     """
@@ -48,15 +50,14 @@ def best_rounding(
     target = L.T @ theta
     order = len(theta)
     last_first = np.eye(order, dtype=int).astype(object)[:, ::-1]  # the intercept is rounded last
-    if search.offer(floats(search.exact)):
-        return search.best
-    if search.offer(floats(grain * _nearest(basis[:, ::-1], target, last_first))):
-        return search.best
-    if order <= _LARGEST:
+    over = search.offer(floats(search.exact)) or search.offer(
+        floats(grain * _nearest(basis[:, ::-1], target, last_first))
+    )
+    if not over and order <= _LARGEST:
         steps = _reduce(basis)
         if not search.offer(floats(grain * _nearest(basis @ steps, target, steps))):
             search.descend((grain[:, None] * steps).T)
-    return search.best
+    return search.best, search.least
 
 
 class _Search:
@@ -102,6 +103,7 @@ def _grains(exact: Decimals) -> Decimals:
 def _orthogonal(basis: Decimals) -> tuple[Decimals, Decimals]:
     """Gram and Schmidt: directions without unit length, and their squared lengths; columns of the basis."""
     Q = basis.copy()
+    count_work(len(basis) * basis.shape[1] ** 2)
     norms = zeros(basis.shape[1])
     for k in range(basis.shape[1]):
         for j in range(k):
@@ -142,6 +144,7 @@ def _reduce(basis: Decimals) -> Decimals:
     def subtract(k: int, j: int) -> None:
         times = _whole(mu[k, j])
         if times:
+            count_work(2 * order)
             T[:, k] = T[:, k] - times * T[:, j]
             mu[k, :j] = mu[k, :j] - times * mu[j, :j]
             mu[k, j] -= times

@@ -15,7 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, gram, zeros
+from linsep.exact.decimals import (
+    ONE,
+    ZERO,
+    Decimals,
+    count_work,
+    decimals,
+    gram,
+    zeros,
+)
 
 Targets = Any
 Change = tuple[Decimals, ...]
@@ -59,6 +67,7 @@ class Matrix:
 
     def apply(self, theta: Decimals) -> Decimals:
         """B theta."""
+        count_work(self.B.size)
         return self.B @ theta
 
     def adjoint(self, values: Decimals) -> Decimals:

@@ -12,11 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.arrays import FloatArray
+from linsep.exact.budget import spend
 from linsep.exact.dyadic import DyadicRows, rational
 from linsep.interrupts import check
 
 #: Numbers in A up to which a tableau of integers is a matter of seconds.
 ENTRIES = 20_000
+#: Bits of an integer whose products cost as much as a multiply-add of decimals, beside five for what is fixed.
+_BITS = 100
 
 
 def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | None]:
@@ -45,9 +48,10 @@ def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | 
 
 def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:
     """Pivot until no column of the first m lowers the sum of the artificial variables."""
-    divisor = 1
+    divisor: int = 1
     while True:
         check()
+        spend(T.size * (5.0 + divisor.bit_length() / _BITS))
         rising = np.flatnonzero(T[-1, :m] > 0)
         if not len(rising):
             return divisor

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.local import constant_loss
 from linsep.certificates.optimality import EXACT_FIT, Optimality
 from linsep.certificates.recheck import Dual
+from linsep.exact.budget import OverBudget
 from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
@@ -74,8 +76,8 @@ def exact_certificate(  # noqa: PLR0913
 ) -> Optimality:
     """Primal, dual and gap without rounding, compared with tol exactly; W is (d+1, k).
 
-    Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, or no better point
-    is known.
+    Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, no better point is
+    known, or the work is more than allowed (``exact.budget``).
     """
     rows: Rows
     if isinstance(loss, CoupledLoss):
@@ -87,11 +89,12 @@ def exact_certificate(  # noqa: PLR0913
     bound = Fraction(0)  # every loss has minimum 0
     small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, fit_intercept)
     if primal.high > 0 and not (small and primal.high <= goal.gap):
-        for found in terms.bounds(rows, dual, fit_intercept):
-            bound = max(bound, found)
-            gap = primal.high - bound
-            if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
-                break
+        with suppress(OverBudget):
+            for found in terms.bounds(rows, dual, fit_intercept):
+                bound = max(bound, found)
+                gap = primal.high - bound
+                if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
+                    break
     return _conclude(primal, bound, tol, strength=terms.strength, exact_fit=small)
 
 

@@ -27,15 +27,18 @@ from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.coupled import ClassSums, CoupledRows
 from linsep.certificates.exact.points import Point
 from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
+from linsep.exact.budget import spend
 from linsep.exact.decimals import (
     DIGITS,
     backward,
     cholesky,
+    count_work,
     decimals,
     floats,
     forward,
     gram,
     many_digits,
+    multiply_adds,
     powers_of_two,
     worthwhile,
 )
@@ -58,6 +61,8 @@ _NEAREST = 3
 _SHRINK = (2.0**-34, 2.0**-25)
 #: Products of rationals up to which what remains is spread over all rows.
 _SPREAD = 50_000
+#: Multiply-adds of decimals that cost as much as an entry of the rows in integers, and in fractions.
+_ENTRY, _FRACTION = 3, 20
 #: Multiply-adds of the factorisation up to which all classes are corrected at once.
 _JOINTLY = 2e6
 
@@ -118,7 +123,14 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
         yield from _correct(rows, start, target, _step_in_decimals)
     if rows.formula.curved:
         for point in _newton(rows, target):
-            yield point, rows.evaluate(point)
+            yield point, _evaluate(rows, point)
+
+
+def _evaluate(rows: Rows, point: Point) -> Any:
+    """The sums of a point, their work counted."""
+    width = (rows.d + 1) * rows.k
+    spend(_ENTRY * rows.n * width + _FRACTION * len(point.fixed) * width)
+    return rows.evaluate(point)
 
 
 def _correct(
@@ -126,7 +138,7 @@ def _correct(
 ) -> Iterator[tuple[Point, Any]]:
     """The point, and after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
     point = rows.snapped(point)
-    sums = rows.evaluate(point)
+    sums = _evaluate(rows, point)
     yield point, sums
     before = np.inf
     for _ in range(_STEPS):
@@ -136,7 +148,7 @@ def _correct(
         if step is None:
             return
         point, before = step, far
-        sums = rows.evaluate(point)
+        sums = _evaluate(rows, point)
         yield point, sums
 
 
@@ -165,6 +177,7 @@ def _step_in_decimals(
     h, s = rows.room(point), rows.s * rows.factor
     dense = rows.dense()[:, target.active[:, 0]]
     with many_digits(2 * DIGITS):
+        count_work(multiply_adds(*dense.shape))
         units = powers_of_two(np.abs(dense).max(axis=0, initial=0.0))
         X = decimals(dense) * units
         H = gram(X, decimals(h) * decimals(s))
@@ -204,6 +217,7 @@ def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
         yield Point(pieces)
         before = pieces
         with many_digits(2 * DIGITS):
+            count_work(multiply_adds(*X.shape))
             L = cholesky(gram(X, h * s) + np.diag(ridge))
             step = backward(L, forward(L, X.T @ (s * u) - slope))
             m, slope = m + X @ step, slope + ridge * step
@@ -237,7 +251,7 @@ def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
     for point, sums in others[-1:] + sorted(others[:-1], key=distance)[:_NEAREST]:
         yield without_residual(rows, point, sums, fit_intercept)
     for point in rows.shrunk(stored, _SHRINK):
-        yield without_residual(rows, point, rows.evaluate(point), fit_intercept)
+        yield without_residual(rows, point, _evaluate(rows, point), fit_intercept)
 
 
 def without_residual(
@@ -252,7 +266,7 @@ def without_residual(
     wanted = columns + list(range(rows.d * rows.k, (rows.d + 1) * rows.k)) * fit_intercept
     for found in _clearings(rows, point, sums, wanted, fit_intercept):
         if found is not None:
-            again = rows.evaluate(found)
+            again = _evaluate(rows, found)
             gradient = again.gradient()
             if not any(gradient[j] for j in wanted):
                 return again
@@ -349,6 +363,7 @@ def _balance(
         return _spread(X[np.ix_(free, columns)], free, room, [residual[j] for j in columns])
     _, _, chosen = lapack(sl.qr, weighted[:, columns].T, mode="economic", pivoting=True)
     picked = free[chosen[:count]]
+    spend(_FRACTION * float(count) ** 3)
     matrix = [[Fraction(x) for x in X[picked, j].tolist()] for j in columns.tolist()]
     found = solve_rational(matrix, [-residual[j] for j in columns.tolist()])
     return None if found is None else dict(zip(picked.tolist(), found, strict=True))
@@ -360,6 +375,7 @@ def _spread(
     """The changes t = diag(room) X lambda, the smallest relative to the room; None if the columns are dependent."""
     # In integers: x_ij = a_ij 2^e_j, room_i = r_i 2^e, so t_i = r_i sum_j a_ij mu_j with mu_j = 2^(e + e_j) lambda_j.
     rows, r = DyadicRows.of(X), Dyadic.of(room[free]).num
+    spend(rows.num.size * rows.num.shape[1] + _FRACTION * rows.num.shape[1] ** 3)
     gram = (rows.num * r[:, None]).T @ rows.num
     rhs = [-x * rational(1, -exp) for x, exp in zip(residual, rows.exps, strict=True)]
     mu = solve_rational([[Fraction(x) for x in row] for row in gram.tolist()], rhs)
