@@ -156,7 +156,10 @@ def shapes_of(path: Path) -> dict[str, shapes.Shape]:
         for row in csv.DictReader(lines):
             sizes = (int(row["n"]), int(row["d"]), int(row["entries"]), row["sparse"] == "1")
             out[row["table"]] = shapes.Shape(
-                *sizes, kept=float(row["kept"]), hardness=float(row["hardness"])
+                *sizes,
+                kept=float(row["kept"]),
+                hardness=float(row["hardness"]),
+                correlation=float(row["correlation"]),
             )
     return out
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 COLUMNS = (
-    *("table", "n", "d", "entries", "sparse", "kept", "hardness"),
+    *("table", "n", "d", "entries", "sparse", "kept", "hardness", "correlation"),
     *("loss", "C", "l1_ratio", "tol", "method", "solver", "certified", "passes", "seconds"),
 )
 LOSSES = ("logistic", "squared_hinge", "hinge")
@@ -67,6 +67,7 @@ def shape_columns(data: Any) -> dict[str, Any]:
     return {
         **{"n": shape.n, "d": shape.d, "entries": shape.entries, "sparse": int(shape.sparse)},
         **{"kept": f"{shape.kept:.4g}", "hardness": f"{shape.hardness:.4g}"},
+        "correlation": f"{shape.correlation:.4g}",
     }
 
 

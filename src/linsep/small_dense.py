@@ -23,7 +23,7 @@ from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import watched
 from linsep.solution import Explicit, Linearised, Status, TraceRecord
-from linsep.solvers.cost.shape import Shape, hardness_of
+from linsep.solvers.cost.shape import Shape, correlation, hardness_of, probed_rows
 from linsep.solvers.cost.work import kind_of
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior.central_path import LIMIT
@@ -101,11 +101,14 @@ def _is_chosen(
     """Whether the native solver is the one that ``train`` would choose."""
     (n, d), kind = X.shape, kind_of(loss)
     ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
-    names = (solver, *(("newton", "newton-pilot", "newton-cg") if loss.smooth else ()), *ascent)
+    names = (solver, *(("newton-cg",) if loss.smooth else ()), *ascent)
     if taken_unasked(solver, kind, len(names), n, d, n * d):
         return True
     hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
-    shape = Shape(n, d, n * d, kept=_kernels.kept_share(rows), hardness=hard)
+    probed = probed_rows(n, d)
+    related = correlation(X[probed]) if len(probed) else 1.0
+    kept = _kernels.kept_share(rows)
+    shape = Shape(n, d, n * d, kept=kept, hardness=hard, correlation=related)
     return Prediction(shape, kind, recipe.tol).cheapest(names) == solver
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
@@ -26,6 +27,9 @@ class Shape:
     kept: float = 1.0  #: share of the numbers of dense rows that coordinate ascent visits: it skips zeros where many
     hardness: float = math.nan  #: C mean s |x|^2, times four times the curvature of the loss
     location: Location = Location.MEMORY
+    correlation: float = (
+        1.0  #: squared correlations of a feature with all features, summed: 1 if independent
+    )
 
     @property
     def per_row(self) -> float:
@@ -80,37 +84,76 @@ def hardness_of(loss: Loss, lam: float, mean: float) -> float:
 def shape_of(problem: Problem) -> Shape:
     """Shape of a problem. Reads about a thousand rows, wherever they are: on a cluster in one round."""
     data = problem.data
-    whole, kept, hard = data.whole, 1.0, math.inf
+    whole, kept, related, hard = data.whole, 1.0, 1.0, math.inf
     if problem.lam > 0.0:
         if whole is None:
-            mean, kept = _sampled(data)
+            mean, kept, related = _sampled(data)
         else:
             mean = _kernels.sampled_mean(whole.rows, whole.targets)
             kept = 1.0 if data.sparse else _kernels.kept_share(whole.rows)
+            rows = _probed_rows(data)
+            related = correlation(data.sample(rows).X) if len(rows) else 1.0
         hard = hardness(problem, mean)
-    return Shape(data.n, data.d, data.n_entries, data.sparse, kept, hard, data.location)
+    sizes = data.n, data.d, data.n_entries, data.sparse
+    return Shape(*sizes, kept, hard, data.location, related)
+
+
+@np.errstate(all="ignore")
+def correlation(X: Any) -> float:
+    """Squared correlations of a feature with all features, itself included, summed: the mean over the features.
+
+    From inner products of some rows, centred and scaled: without bias, their squares are tr(S^2), S the correlations.
+    Two digits, so that it does not depend on the order in which products are added.
+    """
+    A = np.array(X, dtype=np.float64)
+    A -= A.mean(axis=0)
+    spread = np.sqrt(np.mean(A * A, axis=0))
+    varies = (spread > 0.0) & (spread < math.inf)
+    d, k = int(np.count_nonzero(varies)), len(A)
+    if d == 0 or k < 3:
+        return 1.0
+    A = (A if d == len(varies) else A[:, varies]) / spread[varies]
+    G = A @ A.T
+    own = np.diag(G)
+    size = float(own.mean())
+    squares = (float(np.sum(G * G)) - float(np.sum(own * own))) / (k * (k - 1))
+    squares -= (size / (k - 1)) ** 2  # what centring adds
+    return float(f"{max(1.0, d * squares / size**2):.2g}")
 
 
 # Sampling of kernels/dual/dual_start.cpp and compressed.cpp, for rows that are not in memory.
 _RUNS, _RUN = 16, 64  # of consecutive rows, whose mean is taken
 _PROBED, _LONG, _MANY, _SPARSE = 64, 64, 100_000, 0.25
+# Features and numbers of dense rows from which correlations are looked at.
+_RELATED, _RELATED_ENTRIES = 16, 32_768
 
 
-def _sampled(data: Dataset) -> tuple[float, float]:
-    """Mean of s |x|^2, and the share of nonzero numbers where it is low; bit-identical to the same rows in memory."""
+def probed_rows(n: int, d: int) -> npt.NDArray[np.int64]:
+    """Numbers of the dense rows that show ``correlation``; none if they are so short or few that fits take no time."""
+    count = min(n, _PROBED) if d >= _RELATED and n * d >= _RELATED_ENTRIES else 0
+    return n // max(1, count) * np.arange(count)
+
+
+def _probed_rows(data: Dataset) -> npt.NDArray[np.int64]:
+    return probed_rows(0 if data.sparse else data.n, data.d)
+
+
+def _sampled(data: Dataset) -> tuple[float, float, float]:
+    """Mean of s |x|^2, the share of nonzero numbers where it is low, and ``correlation``, as of rows in memory."""
     n, d = data.n, data.d
     some = n >= _RUNS * _RUN
     norms = (np.arange(_RUNS)[:, None] * (n // _RUNS) + np.arange(_RUN)).ravel()
     norms = norms if some else np.arange(n)
-    counted = np.zeros(0, np.int64)
-    if not data.sparse and d >= _LONG and n >= _MANY // d:
-        count = min(n, _PROBED)
-        counted = n // count * np.arange(count)
+    counted = _probed_rows(data)
     rows = np.union1d(norms, counted)
     part = data.sample(rows)
     block = part.sample(np.searchsorted(rows, norms)).whole
     assert block is not None
-    share = 1.0
+    share = related = 1.0
     if len(counted):
-        share = np.count_nonzero(part.X[np.searchsorted(rows, counted)]) / (len(counted) * d)
-    return _kernels.sampled_mean(block.rows, block.targets), share if share <= _SPARSE else 1.0
+        some = part.X[np.searchsorted(rows, counted)]
+        related = correlation(some)
+        if d >= _LONG and n >= _MANY // d:
+            share = np.count_nonzero(some) / (len(counted) * d)
+    mean = _kernels.sampled_mean(block.rows, block.targets)
+    return mean, share if share <= _SPARSE else 1.0, related

@@ -28,7 +28,7 @@ Work = Mapping[str, float]
 Declared = Callable[[Shape], Work]
 
 #: Quantities of which laws are made, logarithms decimal; ``terms`` lists the products of them that laws are linear in.
-FEATURES = ("hardness", "digits", "n", "d", "sparse")
+FEATURES = ("hardness", "digits", "n", "d", "sparse", "correlation")
 RECEDING, QUADRATIC, KINKED = "receding", "quadratic", "kinked"
 
 
@@ -52,13 +52,14 @@ def features(shape: Shape, tol: float) -> tuple[float, ...]:
         math.log10(max(1, shape.n)),
         math.log10(max(1, shape.d)),
         float(shape.sparse or shape.kept < 1.0),
+        math.log10(max(1.0, shape.correlation)),
     )
 
 
 def terms(at: tuple[float, ...]) -> tuple[float, ...]:
-    """1, the features, and products of hardness and rows per feature."""
-    hard, tall = at[0], at[2] - at[3]
-    return (1.0, *at, hard * hard, hard * tall, tall * tall)
+    """1, the features, and products of hardness, rows per feature and correlation."""
+    hard, tall, related = at[0], at[2] - at[3], at[5]
+    return (1.0, *at, hard * hard, hard * tall, tall * tall, related * hard, related * tall)
 
 
 @dataclass(frozen=True)
