@@ -199,9 +199,9 @@ def _() -> Any:
     return _fit(model, X[:, 1:], t)
 
 
-@case("working-set, lasso: 2,000 x 10,000")
+@case("working-set, lasso: 1,000 x 6,000")
 def _() -> Any:
-    X, y = generators.wide(2_000, 10_000)
+    X, y = generators.wide(1_000, 6_000)
     return _fit(linsep.LinearRegressor(C=1.0, l1_ratio=1.0), X, X[:, 0] + y)
 
 
@@ -245,9 +245,9 @@ def _() -> Any:
     return _fit(linsep.LogisticRegression(C=np.inf), *_several(4_000, 60, 6))
 
 
-@case("softmax, wide: 1,000 x 10,000, 8 classes")
+@case("softmax, wide: 500 x 4,000, 5 classes")
 def _() -> Any:
-    return _fit(linsep.LogisticRegression(C=1e4), *_several(1_000, 10_000, 8))
+    return _fit(linsep.LogisticRegression(C=100.0), *_several(500, 4_000, 5))
 
 
 @case("softmax, l1: 10,000 x 150, 6 classes")
@@ -293,12 +293,12 @@ def _() -> Any:
 
 @case("ZeroOneClassifier: 400 x 5")
 def _() -> Any:
-    return _fit(linsep.ZeroOneClassifier(time_limit=8.0), *generators.tall(400, 5))
+    return _fit(linsep.ZeroOneClassifier(time_limit=4.0), *generators.tall(400, 5))
 
 
 @case("ZeroOneClassifier: 100,000 x 60")
 def _() -> Any:
-    return _fit(linsep.ZeroOneClassifier(time_limit=8.0), *generators.tall(100_000, 60))
+    return _fit(linsep.ZeroOneClassifier(time_limit=4.0), *generators.tall(100_000, 60))
 
 
 @case("LogisticRegressionCV: 40,000 x 200")
