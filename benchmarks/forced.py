@@ -105,8 +105,10 @@ def fit_all(
         wanted = [m for m in methods if m in (*able, "auto")] if methods else [*able, "auto"]
         quickest, limit = float("inf"), FIRST_LIMIT
         for method in wanted:
+            # A short limit rules out native fits, which do not look at the clock: not for auto.
+            most = None if method == "auto" else limit
             recipe = Recipe(
-                get(loss), penalty, tol=tol, solver=method, time_limit=limit, n_threads=1, seed=0
+                get(loss), penalty, tol=tol, solver=method, time_limit=most, n_threads=1, seed=0
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
