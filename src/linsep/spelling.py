@@ -14,11 +14,11 @@ SPELLINGS = {"standardize": "standardise"}
 def accept_american(kind: Kind) -> Kind:
     """Let the constructor and ``set_params`` of an estimator accept the American names of its parameters."""
     for name in ("__init__", "set_params"):
-        setattr(kind, name, _translated(getattr(kind, name)))
+        setattr(kind, name, _translate(getattr(kind, name)))
     return kind
 
 
-def _translated(method: Any) -> Any:
+def _translate(method: Any) -> Any:
     @functools.wraps(method)
     def wrapped(self: Any, *args: Any, **given: Any) -> Any:
         for american, name in SPELLINGS.items():

@@ -192,7 +192,7 @@ def start(found: Pairs, report: Report) -> None:
     logger.setLevel(logging.INFO)
     for theirs, ours in found.values():
         plain = ours.fit  # type: ignore[attr-defined]
-        recorded = _recorded(plain, theirs, ours, report)
+        recorded = _record(plain, theirs, ours, report)
         recorded._own = "fit" in vars(ours)  # type: ignore[attr-defined]
         ours.fit = recorded  # type: ignore[attr-defined]
 
@@ -210,7 +210,7 @@ def stop(found: Pairs) -> None:
             del ours.fit  # type: ignore[attr-defined]
 
 
-def _recorded(
+def _record(
     plain: Callable[..., Any], theirs: type, ours: type, report: Report
 ) -> Callable[..., Any]:
     """``fit`` that writes into the report."""

@@ -218,7 +218,7 @@ def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -
         relative_excess=(_ratio(at_least, high), _ratio(at_most, low)),
         coef_error=math.inf if separable else _distance_bound(problem, at_most),
         coef_distance=math.hypot(*moved),
-        changed=None if separable else _changed(problem, found, subject.X),
+        changed=None if separable else _count_changes(problem, found, subject.X),
         n_rows=subject.given.n,
         separable=separable,
         tol=tol,
@@ -256,7 +256,7 @@ def _distance_bound(problem: Objective, excess: float) -> float:
     return math.sqrt(2.0 * excess / l2) if l2 > 0.0 and math.isfinite(problem.C) else math.inf
 
 
-def _changed(problem: Objective, found: list[_Compared], X: Any) -> int | None:
+def _count_changes(problem: Objective, found: list[_Compared], X: Any) -> int | None:
     if any(part.target is not None or part.rows is not None for part in problem.parts):
         return None
     before = _labels(X, np.hstack([each.given for each in found]))

@@ -126,7 +126,7 @@ def rows_needed(
     if setting not in ("agnostic", "realizable"):
         raise BadInput(f'setting must be "agnostic" or "realizable", got {setting!r}.')
     log = math.log(1 / delta)
-    if _printed(constants):
+    if _is_printed(constants):
         value = (D + log) / eps**2 if setting == "agnostic" else (d + log) / eps
         note = "an order of magnitude with constant 1, not a guarantee"
         return Bound("rows needed", math.ceil(value), "rows", 1 - delta, note, setting)
@@ -188,7 +188,7 @@ def vc_bound(
     """
     risk, delta = share("empirical_error", empirical_error), share("delta", delta, low_open=True)
     n, D = count("n", n), count("vc_dim", vc_dim)
-    if _printed(constants):
+    if _is_printed(constants):
         D = min(D, 2 * n)  # beyond, 2n rows can be labelled in all ways and the formula turns back
         width = math.sqrt((D * (math.log(2 * n / D) + 1) + math.log(4 / delta)) / n)
         note = f"{IID}; the class is fixed before they are seen; constant 1, which is optimistic"
@@ -405,7 +405,7 @@ def _smallest(enough: Callable[[int], bool]) -> int:
     return high
 
 
-def _printed(constants: str) -> bool:
+def _is_printed(constants: str) -> bool:
     if constants not in ("printed", "proven"):
         raise BadInput(f'constants must be "printed" or "proven", got {constants!r}.')
     return constants == "printed"

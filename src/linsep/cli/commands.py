@@ -89,7 +89,7 @@ def run(argv: list[str]) -> int:
     if options.verb is None:
         top.print_help(sys.stderr)
         return USAGE
-    return _guarded(options)
+    return _guard(options)
 
 
 def _refuse_unknown(top: argparse.ArgumentParser, verb: str | None, word: str) -> NoReturn:
@@ -136,7 +136,7 @@ def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None
     return [*argv[:at], *words, *argv[at:]]
 
 
-def _guarded(options: Any) -> int:
+def _guard(options: Any) -> int:
     """Run the verb; known errors become one line and a code, never a traceback."""
     from linsep import errors  # noqa: PLC0415
     from linsep.cli.output import fail  # noqa: PLC0415

@@ -96,7 +96,7 @@ complete -o default -F _linsep linsep
 
 
 def _zsh() -> str:
-    verbs = "\n".join(f"        '{verb}:{_quoted(text)}'" for verb, (_, text) in VERBS.items())
+    verbs = "\n".join(f"        '{verb}:{_quote(text)}'" for verb, (_, text) in VERBS.items())
     cases = []
     for verb in VERBS:
         lines = [f"        {verb}) _arguments \\"]
@@ -104,7 +104,7 @@ def _zsh() -> str:
             value = ""
             if option.takes_value:
                 value = f":value:({' '.join(option.values)})" if option.values else ":value:_files"
-            text = _quoted(option.text).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+            text = _quote(option.text).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
             many = f"({' '.join(option.names)})" if len(option.names) > 1 else ""
             lines += [f"            '{many}{name}[{text}]{value}' \\" for name in option.names]
         words = _positional(verb)
@@ -145,7 +145,7 @@ def _fish() -> str:
     lines.append("complete -c linsep -n __fish_use_subcommand -f")
     lines.append("complete -c linsep -n __fish_use_subcommand -l version -d 'print the version'")
     for verb, (_, text) in VERBS.items():
-        lines.append(f"complete -c linsep -n __fish_use_subcommand -a {verb} -d '{_quoted(text)}'")
+        lines.append(f"complete -c linsep -n __fish_use_subcommand -a {verb} -d '{_quote(text)}'")
         seen = f"-n '__fish_seen_subcommand_from {verb}'"
         if _positional(verb):
             lines.append(f"complete -c linsep {seen} -f -a '{' '.join(_positional(verb))}'")
@@ -158,11 +158,11 @@ def _fish() -> str:
                 flags += f" -x -a '{' '.join(option.values)}'"
             elif option.takes_value:
                 flags += " -r"
-            lines.append(f"complete -c linsep {seen} {flags} -d '{_quoted(option.text)}'")
+            lines.append(f"complete -c linsep {seen} {flags} -d '{_quote(option.text)}'")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Text between single quotes; none of ours holds one, and a stray one may go."""
     return text.replace("'", "").replace("\\", "").replace("%%", "%")
 

@@ -31,7 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _made(options: Any, model: Any) -> str | bytes:
+def _make(options: Any, model: Any) -> str | bytes:
     makers: dict[str, Any] = {"c": export.c, "python": export.python, "onnx": export.onnx}
     made: str | bytes = makers[options.to](model)
     return made
@@ -42,7 +42,7 @@ def run(options: Any) -> Outcome:
     model = linsep.load(options.model)
     if options.numeric:
         model = reading.final(model)
-    made = export.sql(model, options.table) if options.to == "sql" else _made(options, model)
+    made = export.sql(model, options.table) if options.to == "sql" else _make(options, model)
     if options.output:
         data = made if isinstance(made, bytes) else made.encode("utf-8")
         write_file(options.output, data)

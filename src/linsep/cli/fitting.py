@@ -111,7 +111,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         numbers = _numbers(options, table, encoder)
     else:
         numbers = _numbers(options, table, encoder)
-        judgement = _chosen(options, model, numbers, y, regression)
+        judgement = _choose(options, model, numbers, y, regression)
     if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
         say(
             options,
@@ -242,7 +242,7 @@ def _evaluate_held_out(
     encoder = modelling.encoder_for(train, not options.no_standardise)
     give_back()
     fitted = _numbers(options, train, encoder, names[0])
-    chosen = _chosen(options, model, fitted, y, regression)
+    chosen = _choose(options, model, fitted, y, regression)
     trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
     give_back()
     judged = _numbers(options, held, encoder, names[1]).here
@@ -268,7 +268,7 @@ def _evaluate_held_out(
     return Judgement(chosen.C, chosen.tuning, text, facts)
 
 
-def _chosen(
+def _choose(
     options: Any, model: Any, numbers: Numbers, labels: npt.NDArray[Any], regression: bool
 ) -> Judgement:
     """The C that was given, or the best one and the curve that shows it; 1 if some class has one row."""

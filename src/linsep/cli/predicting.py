@@ -50,9 +50,9 @@ def run(options: Any) -> Outcome:
         facts["rows"] = _into_file(options, pieces)
         say(options, f"{facts['rows']:,} predictions: {options.output}")
     elif options.json:
-        facts |= _gathered(pieces)
+        facts |= _gather(pieces)
     else:
-        facts["rows"] = _written(options, pieces, sys.stdout)
+        facts["rows"] = _write(options, pieces, sys.stdout)
     return Outcome(facts)
 
 
@@ -69,7 +69,7 @@ def _columns(options: Any, final: Any, X: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def _written(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -> int:
+def _write(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -> int:
     """CSV as it comes; returns the number of rows."""
     writer = csv.writer(file, lineterminator="\n")
     n = 0
@@ -79,13 +79,13 @@ def _written(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO)
             rows.insert(0, list(piece))
         n += len(piece["prediction"])
         if options.spreadsheet:
-            rows = [[_guarded(cell) for cell in row] for row in rows]
+            rows = [[_guard(cell) for cell in row] for row in rows]
         writer.writerows(rows)
         file.flush()  # who waits at the other end of a pipe
     return n
 
 
-def _gathered(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
+def _gather(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
     """All of it, for one JSON object."""
     columns: dict[str, list[Any]] = {}
     for piece in pieces:
@@ -98,11 +98,11 @@ def _into_file(options: Any, pieces: Iterable[dict[str, list[Any]]]) -> int:
     """The file is written whole or not at all."""
     with replace_file(options.output) as stream:
         file = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-        n = _written(options, pieces, file)
+        n = _write(options, pieces, file)
         file.detach()
     return n
 
 
-def _guarded(cell: Any) -> Any:
+def _guard(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula; numbers are numbers."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell

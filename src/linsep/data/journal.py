@@ -78,7 +78,7 @@ class Journal:
 
     def begin(self, fingerprint: bytes) -> None:
         """The next fit, known by its data and its recipe."""
-        found = self._recorded(_FIT)
+        found = self._record(_FIT)
         if found is None:
             self._append(_FIT, fingerprint)
         elif found != fingerprint:
@@ -89,7 +89,7 @@ class Journal:
 
     def recorded(self) -> list[Vector] | None:
         """What the next pass found, if it is in the file."""
-        payload = self._recorded(_PASS)
+        payload = self._record(_PASS)
         if payload is None:
             return None
         (count,) = struct.unpack_from("<Q", payload)
@@ -107,7 +107,7 @@ class Journal:
         count = struct.pack("<Q", len(vectors))
         self._append(_PASS, b"".join([count, *heads, *(v.tobytes() for v in vectors)]))
 
-    def _recorded(self, kind: bytes) -> bytes | None:
+    def _record(self, kind: bytes) -> bytes | None:
         if self._next == len(self._known):
             return None
         known, place, length = self._known[self._next]

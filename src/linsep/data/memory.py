@@ -85,7 +85,7 @@ def aligned(X: Any) -> Any:
     return X if all(part.flags.aligned for part in parts) else X.copy()
 
 
-def _taken(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
+def _take(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
     """Copy of some rows of a dense table."""
     out = np.empty((len(rows), X.shape[1]), X.dtype)
     for some in slices(len(rows), X.shape[1]):
@@ -214,7 +214,7 @@ class Memory(LocalDataset):
 
     def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
         by_index = self.whole is None or self.sparse
-        X = self.X[rows] if by_index else _taken(self.X, rows)
+        X = self.X[rows] if by_index else _take(self.X, rows)
         return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
 
     def reweighted(self, factor: FloatArray) -> Memory:

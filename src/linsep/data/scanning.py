@@ -226,7 +226,7 @@ def scan(  # noqa: PLR0913
             )
         return scan_on_cluster(client, reader, y, s)
     in_place = _in_place(reader) if wanted.plain and cache is None else None
-    found = Scan(in_place) if in_place is not None else _cached(reader, cache, cache_limit)
+    found = Scan(in_place) if in_place is not None else _cache(reader, cache, cache_limit)
     for name, vector in (("y", y), ("weight", s)):
         if vector is None:
             continue
@@ -329,7 +329,7 @@ def _in_place(reader: NumericFiles) -> StoredRows | None:
     return DenseRows([PieceFile(*part) for part in parts], heights, d, dtype)
 
 
-def _cached(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
+def _cache(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
     """The rows from the cache, which is built if it is not there or damaged.
 
     Files whose changes cannot be noticed are read again each time, into a temporary directory.

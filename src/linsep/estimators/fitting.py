@@ -106,7 +106,7 @@ def solve(
             refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
     except MemoryError as error:
-        raise _explained(error, X) from error
+        raise _explain(error, X) from error
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     except Exception:
@@ -127,7 +127,7 @@ def solve(
     return fits
 
 
-def _explained(error: MemoryError, X: Any) -> MemoryError:
+def _explain(error: MemoryError, X: Any) -> MemoryError:
     """The error itself if it says what the memory was for, else one that names the rows."""
     kernel = isinstance(error, _kernels.NoMemory)
     if str(error) and not kernel:
@@ -260,7 +260,7 @@ def _trained(
 ) -> Fit:
     try:
         with closing(data):
-            rows = _recorded(data, recipe, start)
+            rows = _record(data, recipe, start)
             return train(recipe, rows, start, warn=False, smallest=smallest)
     except SeparableData as error:
         if not title:
@@ -272,7 +272,7 @@ def _trained(
         raise InseparableData(f"{title}: {error}", error.witness) from None
 
 
-def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
+def _record(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
     """The rows, on whose passes a checkpoint keeps a record if one is in use."""
     return (
         data

@@ -42,7 +42,7 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     if hard_margin(loss, fit.recipe.penalty):
         return _hard(fit, sigma, weight)
     low, high = loss.domain
-    u = np.maximum(_unfolded(fit, X, sigma), low)
+    u = np.maximum(_unfold(fit, X, sigma), low)
     if high < np.inf:
         np.minimum(u, high, out=u)
         if isinstance(fit.dual, Explicit) and np.count_nonzero((u > 0.0) & (u < high)) > len(fit.W):
@@ -79,7 +79,7 @@ def _hard(fit: Fit, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
     return alpha
 
 
-def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
+def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     """The dual variable of each row, by the rule of the certificate for points kept as two vectors."""
     dual, loss = fit.dual, fit.recipe.loss
     assert isinstance(loss, Loss)
@@ -87,7 +87,7 @@ def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
         return dual.u
     rows = native_rows(X) if loss.native else None
     if rows is not None:
-        return _closed(fit, dual, X, rows, sigma)
+        return _close(fit, dual, X, rows, sigma)
     three = np.hstack([dual.base, dual.step, fit.W])
     Z = product(X, three[:-1])
     Z += three[-1]
@@ -99,7 +99,7 @@ def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     return u if inside.all() else np.where(inside, u, -loss.slope(Z[:, 2]))
 
 
-def _closed(
+def _close(
     fit: Fit, dual: Linearised, X: Any, rows: _kernels.Rows, sigma: FloatArray
 ) -> FloatArray:
     """Dual variables as the closing pass computes them, for rows that the kernels can read."""

@@ -68,10 +68,10 @@ class OnnxTerms:
     def term(self, x: ex.Expression) -> str:
         """The name of a tensor (n, 1)."""
         if x not in self._known:
-            self._known[x] = self._made(x)
+            self._known[x] = self._make(x)
         return self._known[x]
 
-    def _made(self, x: ex.Expression) -> str:
+    def _make(self, x: ex.Expression) -> str:
         if isinstance(x, ex.Column):
             return self._column(x)
         if isinstance(x, ex.Truth):

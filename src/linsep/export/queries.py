@@ -177,7 +177,7 @@ def _expression(x: ex.Expression, text: bool = False) -> str:
         inner, low, high = _expression(x.x), _number(x.low), _number(x.high)
         return f"CASE WHEN {inner} < {low} THEN {low} WHEN {inner} > {high} THEN {high} ELSE {inner} END"
     if isinstance(x, ex.Normalised):
-        return _normalised(x)
+        return _normalise(x)
     return _gap(x, text)
 
 
@@ -199,7 +199,7 @@ def _is_marker(x: str, marker: Any) -> str:
     return f"{x} IS NULL" if marker is None else f"{x} = {literal(marker)}"
 
 
-def _normalised(x: ex.Normalised) -> str:
+def _normalise(x: ex.Normalised) -> str:
     if x.norm == "max":
         raise Refused(
             "Normalizer(norm='max') cannot be said in portable SQL; use norm='l1' or 'l2', or another export."

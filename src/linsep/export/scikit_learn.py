@@ -50,14 +50,14 @@ def to_sklearn(model: Any) -> Any:
     if isinstance(model, Pipeline) and type(model[0]) is not Encoder:
         return Pipeline([*model.steps[:-1], (model.steps[-1][0], to_sklearn(model[-1]))])
     f = plain(model, "a scikit-learn estimator")
-    made = _made(f, model)
+    made = _make(f, model)
     if hasattr(model, "feature_names_in_"):
         made.feature_names_in_ = model.feature_names_in_.copy()
     made.n_features_in_ = f.W.shape[1]
     return made
 
 
-def _made(f: Formula, model: Any) -> Any:
+def _make(f: Formula, model: Any) -> Any:
     if f.classes is None:
         regression = LinearRegression()
         regression.coef_, regression.intercept_ = f.W[0].copy(), float(f.b[0])

@@ -157,7 +157,7 @@ def _arrays(entries: list[Any], data: bytes, start: int, name: str) -> Arrays:
     arrays: Arrays = []
     at = start
     for number, entry in enumerate(entries):
-        dtype, shape = _described(entry, number, name)
+        dtype, shape = _describe(entry, number, name)
         if entry["offset"] != at - start:
             _refuse(name, f"array {number} is not where the one before it ends")
         size = math.prod(shape) * dtype.itemsize
@@ -177,7 +177,7 @@ def _arrays(entries: list[Any], data: bytes, start: int, name: str) -> Arrays:
     return arrays
 
 
-def _described(entry: Any, number: int, name: str) -> tuple[np.dtype[Any], list[int]]:
+def _describe(entry: Any, number: int, name: str) -> tuple[np.dtype[Any], list[int]]:
     if not isinstance(entry, dict) or set(entry) != _ENTRY:
         _refuse(name, f"array {number} needs {', '.join(sorted(_ENTRY))}, no more")
     if entry["dtype"] not in _DTYPES:

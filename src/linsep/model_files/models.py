@@ -181,7 +181,7 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
         if set(manifest) - {"steps"} != _KEYS:
             odd = sorted((set(manifest) - {"steps"}) ^ _KEYS)
             raise BadModelFile(f"the manifest lacks or has too much of {', '.join(odd)!r:.80}.")
-        return _restored(manifest, arrays)
+        return _restore(manifest, arrays)
     except BadModelFile as error:
         raise BadModelFile(f"{name} is not a sound model file: {error}") from error
     except RecursionError as error:
@@ -237,7 +237,7 @@ def _without_rows(fit: Fit) -> Fit:
     return replace(fit, dual=Linearised(fit.W, np.zeros_like(fit.W)))
 
 
-def _restored(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
+def _restore(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
     kind = kinds().get(manifest["model"]) if isinstance(manifest["model"], str) else None
     if kind is None:
         raise BadModelFile(

@@ -60,7 +60,7 @@ def taken_apart(model: Any) -> Parts:
     """The steps of a pipeline and its last one; any other model has no steps. Pipelines within pipelines are joined."""
     if not isinstance(model, Pipeline):
         return Parts(None, model)
-    steps = _joined(model)
+    steps = _join(model)
     if not steps or steps[-1][1] in _SKIPPED:
         raise BadInput("the pipeline has no model: its last step must be an estimator of linsep.")
     before = [(name, step) for name, step in steps[:-1] if step not in _SKIPPED]
@@ -100,11 +100,11 @@ def stacked(above: Any, below: Any) -> Any:
     return nw.concat(frames, how="vertical").to_native()
 
 
-def _joined(pipeline: Pipeline) -> list[tuple[str, Any]]:
+def _join(pipeline: Pipeline) -> list[tuple[str, Any]]:
     """The steps, with those of a pipeline at the end in its place; names are made unique."""
     if not pipeline.steps:
         return []
     *before, (name, last) = pipeline.steps
     if not isinstance(last, Pipeline):
         return [*before, (name, last)]
-    return [*before, *((f"{name}-{inner}", step) for inner, step in _joined(last))]
+    return [*before, *((f"{name}-{inner}", step) for inner, step in _join(last))]

@@ -65,7 +65,7 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     groups: dict[str, list[Any]] = {"above the 0-1 loss:": [], "not always above it:": []}
     first: list[Any] = []
     spare = itertools.cycle(itertools.product(("-", "--", ":", "-."), (style.SKY, style.GREY)))
-    for label, loss in _chosen(names):
+    for label, loss in _choose(names):
         if label in _LOOKS:
             colour, dashes = _LOOKS[label]
         else:
@@ -100,7 +100,7 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     return style.finish(ax, "margin $m = y\\,g(x)$", "loss", "losses as functions of the margin")
 
 
-def _chosen(names: Sequence[Any] | None) -> list[tuple[str, catalogue.Loss]]:
+def _choose(names: Sequence[Any] | None) -> list[tuple[str, catalogue.Loss]]:
     if names is not None:
         return [(_label(loss), loss) for loss in map(catalogue.get, names)]
     found = []

@@ -161,7 +161,7 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
             f"There are {words.count(d)} columns and {words.plural(len(rows), 'row')}: without a penalty such rows "
             "can be fitted by chance, so only held-out rows tell how good the model is."
         )
-    _repeated(subject, out)
+    _repeats(subject, out)
     if subject.classes is not None:
         _balance(subject, out)
     if judged.unknown:
@@ -269,7 +269,7 @@ def _scales(subject: Subject, found: Columns, out: Health) -> None:
         )
 
 
-def _repeated(subject: Subject, out: Health) -> None:
+def _repeats(subject: Subject, out: Health) -> None:
     """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
     rows, test = subject.train, subject.test
     if rows.entries > LARGEST:

@@ -139,7 +139,7 @@ def _dress(element: Any, key: str, used: set[str]) -> None:
         element.set("href", link)
     own = element.attrib.pop("id", None)
     for name, value in list(element.attrib.items()):
-        element.set(name, _shortened(name, value, key))
+        element.set(name, _shorten(name, value, key))
     if own in used:
         element.set("id", f"{key}-{own}")
 
@@ -157,7 +157,7 @@ def _looks(text: str) -> dict[str, str]:
     return looks
 
 
-def _shortened(name: str, value: str, key: str) -> str:
+def _shorten(name: str, value: str, key: str) -> str:
     """Links to ids of this figure, and numbers with two decimals."""
     if "#" in value and name in ("href", "clip-path", "fill"):
         return value.replace("#", f"#{key}-", 1)

@@ -208,8 +208,7 @@ def minimise(
         with np.errstate(all="ignore"):  # at a huge C an overflow is seen in the certificate
             fits += fitting.solve(recipe, [piece], 1, rows, None, part.weight, before)
     found = [
-        _reported(problem, part, fit, X, dtype)
-        for part, fit in zip(problem.parts, fits, strict=True)
+        _report(problem, part, fit, X, dtype) for part, fit in zip(problem.parts, fits, strict=True)
     ]
     W = found[0][0] if len(found) == 1 else np.hstack([each for each, _ in found])
     certificate = certificates.combine([each for _, each in found])
@@ -256,7 +255,7 @@ def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> lis
     return [found[number] for number in range(len(Cs))]
 
 
-def _reported(
+def _report(
     problem: Objective, part: Part, fit: Fit, X: Any, dtype: Any
 ) -> tuple[FloatArray, Optimality]:
     """Coefficients of a subproblem as scikit-learn reports them, and the certificate at exactly these."""

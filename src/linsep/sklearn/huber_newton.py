@@ -150,14 +150,14 @@ def minimise(problem: Regression) -> tuple[Point, int]:
         slope = float(g @ direction)
         if -slope <= _PRECISION * at.value:
             spare -= 1
-        later = _searched(problem, at, direction, slope) if spare and slope < 0.0 else None
+        later = _search(problem, at, direction, slope) if spare and slope < 0.0 else None
         if later is None:
             return at, step
         at, before = later, size
     return at, _STEPS
 
 
-def _searched(problem: Regression, at: Point, direction: FloatArray, slope: float) -> Point | None:
+def _search(problem: Regression, at: Point, direction: FloatArray, slope: float) -> Point | None:
     """The point along a direction where the slope is a third of ``slope`` < 0 at most; None if the objective rises.
 
     Secants of the slope between a share where it is negative and one where it is positive.

@@ -208,7 +208,7 @@ class Shelf:
             size += self._waiting[count].nbytes
             count += 1
         parts = self._waiting[:count]
-        levels, codes = _joined(parts)
+        levels, codes = _join(parts)
         texts = [json.dumps(known).encode() for known in levels]
         size = sum(part.nbytes for part in parts) + sum(map(len, texts))
         place = self._reserved(size + 8 * len(STORES))
@@ -250,7 +250,7 @@ class Shelf:
         return place
 
 
-def _joined(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[np.int32]]]:
+def _join(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[np.int32]]]:
     """Lists of levels for several batches together, and the codes of each batch in terms of these."""
     if len(parts) == 1:
         return list(parts[0].level_lists), [parts[0].codes]

@@ -48,8 +48,8 @@ class Moments:
                 for i, row in enumerate(p)
                 for k, v in enumerate(row)
             )
-            self.first[at + j] += _shifted(first, exponent - down + LEAST)
-            self.second[at + j] += _shifted(second, 2 * (exponent - down + LEAST))
+            self.first[at + j] += _shift(first, exponent - down + LEAST)
+            self.second[at + j] += _shift(second, 2 * (exponent - down + LEAST))
 
     def _slowly(self, x: FloatArray, at: int) -> None:
         """Add one column whose numbers differ by hundreds of orders of magnitude."""
@@ -98,7 +98,7 @@ def _spans(x: FloatArray, top: IntArray) -> BoolArray:
     return np.asarray(tiny.any(axis=1))
 
 
-def _shifted(value: int, by: int) -> int:
+def _shift(value: int, by: int) -> int:
     """value * 2^by, which is an integer."""
     return value << by if by >= 0 else value >> -by
 

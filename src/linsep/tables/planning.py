@@ -105,7 +105,7 @@ def convert(
     if wanted == STRING and kind in (NUMBER, BOOLEAN):
         found, codes = np.unique(values, return_inverse=True)
         codes = np.where(np.isnan(values), -1, codes).astype(np.int32)
-        return codes, [_written(x) for x in found.tolist()]
+        return codes, [_write(x) for x in found.tolist()]
     if (kind, wanted) == (NUMBER, BOOLEAN) and np.isin(values[~np.isnan(values)], (0, 1)).all():
         return values, []
     shown = f", for instance {levels[0]!r}" if levels else ""
@@ -115,7 +115,7 @@ def convert(
     )
 
 
-def _written(x: float) -> str:
+def _write(x: float) -> str:
     return str(int(x)) if x == x and float(x).is_integer() else repr(x)  # noqa: PLR0124
 
 
@@ -126,7 +126,7 @@ def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
     if not known:
         return "every value is missing"
     if not missing and found.low[j] == found.high[j]:
-        return f"constant: every value is {_written(float(found.low[j]))}"
+        return f"constant: every value is {_write(float(found.low[j]))}"
     if asked is not None or known < _ID_ROWS or not found.whole[j]:
         return None
     if not missing and found.running[j]:

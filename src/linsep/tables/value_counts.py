@@ -59,20 +59,20 @@ class ValueCounts:
         """Count some keys."""
         few = 2 * self.limit
         if not self.shift and len(keys) > 2 * few:  # these tell how many bits to drop
-            self._insert(*_counted(keys[:few]))
+            self._insert(*_count(keys[:few]))
             keys = keys[few:]
-        self._insert(*_counted(keys >> self.shift))
+        self._insert(*_count(keys >> self.shift))
 
     def merge(self, other: ValueCounts) -> None:
         """Add the counts of other rows."""
         shift = max(self.shift, other.shift)
         self._coarsen(shift)
-        self._insert(*_summed(other.keys >> (shift - other.shift), other.counts))
+        self._insert(*_sum(other.keys >> (shift - other.shift), other.counts))
 
     def _insert(self, keys: IntArray, counts: IntArray) -> None:
         if len(self.keys):
             keys = np.concatenate([self.keys, keys])
-            keys, counts = _combined(keys, np.concatenate([self.counts, counts]))
+            keys, counts = _combine(keys, np.concatenate([self.counts, counts]))
         self.keys, self.counts = keys, counts
         if len(keys) > self.limit:
             self._coarsen(self.shift + self._bits_to_drop())
@@ -89,7 +89,7 @@ class ValueCounts:
 
     def _coarsen(self, shift: int) -> None:
         if shift > self.shift and len(self.keys):
-            self.keys, self.counts = _summed(self.keys >> (shift - self.shift), self.counts)
+            self.keys, self.counts = _sum(self.keys >> (shift - self.shift), self.counts)
         self.shift = shift
 
     def middle(self) -> tuple[int, int]:
@@ -102,12 +102,12 @@ class ValueCounts:
         return int(low), int(high)
 
 
-def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
+def _count(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Different keys in rising order, and how often each occurs."""
     if len(keys) < _SHORT:
-        return _summed(np.sort(keys), np.ones(len(keys), np.int64))
+        return _sum(np.sort(keys), np.ones(len(keys), np.int64))
     if int(keys.min()) < 0 <= int(keys.max()):  # there may be a wide gap about 0
-        below, above = _counted(keys[keys < 0]), _counted(keys[keys >= 0])
+        below, above = _count(keys[keys < 0]), _count(keys[keys >= 0])
         return np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
     low, high = int(keys.min()), int(keys.max())
     if high - low < _DENSE * len(keys):
@@ -118,13 +118,13 @@ def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
     return found, counts
 
 
-def _combined(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
+def _combine(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
     """Different keys in rising order, and the sums of their counts."""
     order = np.argsort(keys, kind="stable")
-    return _summed(keys[order], counts[order])
+    return _sum(keys[order], counts[order])
 
 
-def _summed(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
+def _sum(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
     """Different keys, given in rising order, and the sums of their counts."""
     if not len(keys):
         return keys, counts
@@ -161,7 +161,7 @@ class DistinctSample:
         counts = np.concatenate([self.counts, counts])
         words = np.concatenate([self.words, words])
         found, first = np.unique(every, return_index=True)
-        self.hashes, self.counts = _combined(every, counts)
+        self.hashes, self.counts = _combine(every, counts)
         kept = slice(self.limit)
         self.words = words[first][kept]
         self.hashes, self.counts = found[kept], self.counts[kept]

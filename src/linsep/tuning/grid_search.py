@@ -185,7 +185,7 @@ def tune(  # noqa: PLR0913
         model = _with(estimator, C=best_C)
         separate.fit(model, rest)
     if parts.test is not None:
-        tested, bound = _tested(model, data, parts.test, score)
+        tested, bound = _test_score(model, data, parts.test, score)
     warn_uncertified(certificates.flat, "grid")
     return Tuning(
         best_C=best_C,
@@ -301,7 +301,7 @@ def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
         )
 
 
-def _tested(
+def _test_score(
     model: Any, data: LabelledRows, rows: IntArray, score: Score
 ) -> tuple[float, float | None]:
     """Score on the rows of the test part, and for an unweighted error its 95 % upper confidence bound."""

@@ -52,7 +52,7 @@ def held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray) -> fl
     """
     if score.is_mean and isinstance(data.X, PersistedRows):
         sent = data.send(rows, "held out")
-        sums = partition_results(partial(_weighed, score.of), model, sent.X, sent.y, sent.weight)
+        sums = partition_results(partial(_weigh, score.of), model, sent.X, sent.y, sent.weight)
         total, mass = np.sum(sums, axis=0)
         return float(total / mass)
     some = data.take(rows)
@@ -69,7 +69,7 @@ def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> Flo
     return z
 
 
-def _weighed(
+def _weigh(
     of: Callable[..., float], model: Any, x: Any, y: npt.NDArray[Any], s: FloatArray
 ) -> FloatArray:
     """On a worker: a mean score times the weight of its rows, and this weight."""

@@ -98,11 +98,11 @@ def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
     return float(roc_auc_score(y == model.classes_[1], z, sample_weight=weight))
 
 
-def _squared(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+def _squared_error(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
     return mean((np.asarray(model.predict(X)) - y) ** 2, weight)
 
 
-def _absolute(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+def _absolute_error(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
     return mean(np.abs(np.asarray(model.predict(X)) - y), weight)
 
 
@@ -113,7 +113,7 @@ _OWN = {
         ERROR,
         Score("log_loss", False, _log_loss, is_mean=True),
         Score("auc", True, _auc),
-        Score("mean_squared_error", False, _squared, is_mean=True),
-        Score("mean_absolute_error", False, _absolute, is_mean=True),
+        Score("mean_squared_error", False, _squared_error, is_mean=True),
+        Score("mean_absolute_error", False, _absolute_error, is_mean=True),
     )
 }

@@ -33,9 +33,9 @@ class RowRequests:
             self._prefetched = None
         missing = self.store.missing(rows)
         if len(missing) == len(rows) and len(rows) * self._X.shape[1] > FEW:
-            return self._taken(rows)
+            return self._take(rows)
         if len(missing):
-            self.store.add(missing, self._taken(missing))
+            self.store.add(missing, self._take(missing))
         return self.store.take(rows)
 
     def _receive(self, prefetched: list[tuple[IntArray, Partition]]) -> None:
@@ -48,7 +48,7 @@ class RowRequests:
         found = tuple(stack_rows(column) for column in zip(*columns, strict=True))
         self.store.add(np.concatenate(numbers), found)
 
-    def _taken(self, rows: IntArray) -> Columns:
+    def _take(self, rows: IntArray) -> Columns:
         """Rows from their partitions (one round)."""
         starts = self._X.starts
         cuts = np.searchsorted(rows, starts)

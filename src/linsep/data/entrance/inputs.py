@@ -81,7 +81,7 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         if is_plain_csr(X) and X.shape[0] and X.shape[1]:
             return X, None
     elif isinstance(X, np.ma.MaskedArray):
-        X = _unmasked(X, "X")
+        X = _unmask(X, "X")
     elif not isinstance(X, np.ndarray):
         X, names = open_frame(X)
     X = _refuse_text(X, names)
@@ -210,7 +210,7 @@ def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
 def _row_numbers(values: Any, n: int, name: str) -> FloatArray:
     """One number for each of the n rows; a single one serves all."""
     if isinstance(values, np.ma.MaskedArray):
-        values = _unmasked(values, name)
+        values = _unmask(values, name)
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "fiubO":
@@ -233,7 +233,7 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
     if y is None:
         raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
     if isinstance(y, np.ma.MaskedArray):
-        y = _unmasked(y, "y")
+        y = _unmask(y, "y")
     if isinstance(y, list | tuple) and len(kinds := set(map(type, y))) > 1 and str in kinds:
         y = np.array(y, dtype=object)  # numpy would turn the numbers among them into text
     try:
@@ -246,7 +246,7 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
     return values
 
 
-def _unmasked(a: Any, name: str) -> npt.NDArray[Any]:
+def _unmask(a: Any, name: str) -> npt.NDArray[Any]:
     """The values of a masked array in which nothing is masked."""
     mask = np.ma.getmaskarray(a)
     if mask.any():

@@ -115,13 +115,13 @@ def with_directory_columns(records: Records, extra: Partition, ask: Asked) -> Re
     ours = {column for column, *_ in extra}
     return replace(
         records,
-        batches=_extended(records.batches, extra),
+        batches=_extend(records.batches, extra),
         kinds={**records.kinds, **more},
         locate=lambda row, name: (None, None) if name in ours else records.locate(row, name),
     )
 
 
-def _extended(batches: Iterable[Any], extra: Partition) -> Iterator[Any]:
+def _extend(batches: Iterable[Any], extra: Partition) -> Iterator[Any]:
     pa = arrow()
     scalars = [pa.scalar(value, pa.string()).cast(kind) for _, value, kind in extra]
     for part in batches:
@@ -162,11 +162,11 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
             with pa.ipc.open_file(source) as reader:
                 rows = rows_of_batch(entries, len(reader.schema))
                 batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-                yield reader.schema, lambda wanted: _sliced(_validated(batches), rows)
+                yield reader.schema, lambda wanted: _slice(_validate(batches), rows)
         else:
             with pa.ipc.open_stream(source) as reader:
                 rows = rows_of_batch(entries, len(reader.schema))
-                yield reader.schema, lambda wanted: _sliced(_validated(reader), rows)
+                yield reader.schema, lambda wanted: _slice(_validate(reader), rows)
 
 
 def _native(place: Any) -> Any:
@@ -180,14 +180,14 @@ def rows_of_batch(entries: int, columns: int) -> int:
     return min(_BATCH_ROWS, max(1, entries // max(1, columns)))
 
 
-def _validated(batches: Iterable[Any]) -> Iterator[Any]:
+def _validate(batches: Iterable[Any]) -> Iterator[Any]:
     """Batches whose offsets and lengths are sound: Arrow trusts those of a file until they are used."""
     for records in batches:
         records.validate(full=True)
         yield records
 
 
-def _sliced(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+def _slice(batches: Iterator[Any], rows: int) -> Iterator[Any]:
     """Batches of at most so many rows; nothing is copied."""
     for records in batches:
         for first in range(0, max(1, records.num_rows), rows):

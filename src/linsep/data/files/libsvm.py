@@ -134,7 +134,7 @@ def read_rows(
     count("max_features", max_features, "columns")
     n_threads = threads(n_threads)
     parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
-    parts = list(_parsed(source, parse, n_threads or default_threads()))
+    parts = list(_parse(source, parse, n_threads or default_threads()))
     n = sum(len(part.y) for part in parts)
     _refuse_some_queries(path, sum(part.n_qid for part in parts), n)
     lowest = min(part.lowest for part in parts)
@@ -147,7 +147,7 @@ def read_rows(
             f"the largest index is {highest}, so there are {columns} columns, but {n_features} "
             "were expected.",
         )
-    return _joined(parts, n, n_features or columns, first)
+    return _join(parts, n, n_features or columns, first)
 
 
 def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, FloatArray]]:
@@ -155,7 +155,7 @@ def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, FloatArray]]:
     path = str(file)
     parse = _Parser(path, np.dtype(np.float64), _INT32, "auto")
     n = with_qid = 0
-    for part in _parsed(file, parse, default_threads()):
+    for part in _parse(file, parse, default_threads()):
         n, with_qid = n + len(part.y), with_qid + part.n_qid
         if len(part.y):
             shape = len(part.y), part.highest + 1
@@ -301,7 +301,7 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
         mark = b""
 
 
-def _parsed(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
+def _parse(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
     """Parts in the order of the file; the first fault in the file is the one reported."""
     line = 0
     with opened(source) as stream:
@@ -338,7 +338,7 @@ def _in_file(parsed: Callable[[], _Part], lines_before: int) -> _Part:
     refuse(path, problem, place, column)
 
 
-def _joined(parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
+def _join(parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
     """One matrix; parts are given up as they are copied, so memory holds them once."""
     nnz = sum(len(part.values) for part in parts)
     wide = max(d, nnz) > _INT32

@@ -68,7 +68,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             refuse(path, "the text is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8).", 1, 1)
         kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
         try:
-            yield _decompressed(raw, kind, path)
+            yield _decompress(raw, kind, path)
         except (*_DAMAGE, OSError) as error:
             if not isinstance(error, _DAMAGE) and _BZ2_DAMAGE not in str(error):
                 raise
@@ -86,7 +86,7 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
     elif isinstance(source, str | os.PathLike | DataFile):
         file = source if isinstance(source, DataFile) else DataFile(os.fspath(source))
         with file.stream() as stream:
-            yield _counted(cast(io.BufferedReader, stream), current())
+            yield _count(cast(io.BufferedReader, stream), current())
     else:
         if not hasattr(source, "read") or hasattr(source, "encoding"):
             refuse(
@@ -118,13 +118,13 @@ class _Counted(io.RawIOBase):
         return count
 
 
-def _counted(stream: io.BufferedReader, job: Job | None) -> io.BufferedReader:
+def _count(stream: io.BufferedReader, job: Job | None) -> io.BufferedReader:
     if job is None or not stream.seekable():
         return stream
     return io.BufferedReader(_Counted(stream, job), 1 << 20)
 
 
-def _decompressed(raw: io.BufferedReader, kind: str | None, path: str) -> BinaryIO:
+def _decompress(raw: io.BufferedReader, kind: str | None, path: str) -> BinaryIO:
     if kind == "gzip":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if kind == "bzip2":

@@ -239,7 +239,7 @@ def source(X: Any, y: Any, weight: Any) -> Source:
     engine = DaskEngine(_client(), len(x))
     engine.origins = {str(getattr(one, "key", "")): i for i, one in enumerate(x)}
     target, weights = (
-        None if v is None else _aligned(v, X, x, name, engine)
+        None if v is None else _align(v, X, x, name, engine)
         for v, name in ((y, "y"), (weight, "sample_weight"))
     )
     dense = isinstance(getattr(X, "_meta", None), np.ndarray) and X.ndim == 2
@@ -281,7 +281,7 @@ def known_sizes(X: Any) -> tuple[int, ...] | None:
     return tuple(int(size) for size in chunks[0])
 
 
-def _aligned(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) -> list[Any]:
+def _align(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) -> list[Any]:
     """v cut as X is."""
     if location_of(v) is not Location.CLUSTER:
         return cut(v, known_sizes(X) or lengths(engine, x), name)

@@ -123,9 +123,7 @@ def csr_rows(column: Any) -> Any:
         values = [
             np.asarray(one, dtype=np.float64) for one in column.to_numpy(zero_copy_only=False)
         ]
-        return _stacked(
-            values, [np.arange(len(one)) for one in values], {len(one) for one in values}
-        )
+        return _stack(values, [np.arange(len(one)) for one in values], {len(one) for one in values})
     size, indices, values = (column.field(part) for part in ("size", "indices", "values"))
     lists = [np.asarray(one, dtype=np.float64) for one in values.to_numpy(zero_copy_only=False)]
     kinds = column.field("type").to_numpy(zero_copy_only=False)
@@ -139,10 +137,10 @@ def csr_rows(column: Any) -> Any:
         len(one) if kind else int(given)
         for one, kind, given in zip(lists, kinds, size.to_numpy(zero_copy_only=False), strict=True)
     ]
-    return _stacked(lists, at, set(sizes))
+    return _stack(lists, at, set(sizes))
 
 
-def _stacked(values: list[Any], at: list[Any], sizes: set[int]) -> Any:
+def _stack(values: list[Any], at: list[Any], sizes: set[int]) -> Any:
     if len(sizes) > 1:
         raise BadInput(f"The vectors have different lengths: {sorted(sizes)[:5]}.")
     starts = np.cumsum([0, *map(len, values)])

@@ -163,7 +163,7 @@ class SparkEngine(Engine):
         rdd = rdd.mapPartitionsWithIndex(_Placed({n: i for i, n in enumerate(self.numbers)}))
         while count > FAN:
             count = -(-count // FAN)
-            rdd = rdd.map(_in_group).partitionBy(count, _identity).mapPartitions(_added)
+            rdd = rdd.map(_in_group).partitionBy(count, _identity).mapPartitions(_add)
         return ordered(self._run(rdd.sortByKey(numPartitions=1).values(), [0]))
 
     def dumps(self, fn: Any) -> bytes:
@@ -232,11 +232,11 @@ class Programme:
         """How a task finds the value of a column: ("source" | "step" | "shared" | "value", ...)."""
         found = self._known.get(id(column))
         if found is None:
-            found = self._known[id(column)] = self._compiled(column)
+            found = self._known[id(column)] = self._compile(column)
             self._held.append(column)
         return found
 
-    def _compiled(self, column: Column) -> tuple[str, Any]:
+    def _compile(self, column: Column) -> tuple[str, Any]:
         if isinstance(column, Shared):
             return "shared", column.value
         if isinstance(column, Call):
@@ -330,7 +330,7 @@ def _identity(group: int) -> int:
     return group
 
 
-def _added(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[int, Any]]:
+def _add(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[int, Any]]:
     """The sum of a group, in the order of its members."""
     found = sorted((pair for _, pair in pairs), key=_place)
     values = [value for _, value in found]
