@@ -69,7 +69,7 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
         low, high = (float(clopper_pearson(wrong, n, 0.025, side)) for side in ("lower", "upper"))
         return Answer(
             question,
-            f"below {words.percent_above(float(bound))}",
+            f"≤ {words.percent_above(float(bound))}",
             f"95 % upper confidence bound on the true error: {words.percent_above(float(bound))}; 95 % confidence "
             f"interval: {words.percent_below(low)} to {words.percent_above(high)} (exact binomial, independent rows "
             "that played no part in fitting).",
@@ -78,7 +78,7 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
     if tuning is not None and tuning.test_bound is not None:
         return Answer(
             question,
-            f"below {words.percent_above(tuning.test_bound)}",
+            f"≤ {words.percent_above(tuning.test_bound)}",
             f"On the test rows of the tuning the error was {words.percent(tuning.test_score)}, 95 % upper "
             f"confidence bound {words.percent_above(tuning.test_bound)}.",
             "good",
