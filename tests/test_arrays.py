@@ -1,0 +1,15 @@
+"""What dense and sparse rows have in common."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.arrays import stack_rows
+
+
+def test_rows_one_below_another_keep_their_storage():
+    A, B = np.arange(6.0).reshape(2, 3), np.eye(3, dtype=np.float32)[:1]
+    both = np.vstack([A, B])
+    assert np.array_equal(stack_rows([A, B]), both)
+    sparse = stack_rows([sp.csr_matrix(A), sp.csr_array(B)])
+    assert sparse.format == "csr" and np.array_equal(sparse.toarray(), both)
+    assert stack_rows([None, None]) is None
