@@ -180,8 +180,11 @@ def test_raw_columns_of_very_different_size(name):
     "name", ["Ridge", "LinearRegression", "Lasso", "ElasticNet", "SGDRegressor"]
 )
 def test_single_precision_stays_single(name):
-    model = getattr(ours, name)().fit(X.astype(np.float32), Y.astype(np.float32))
+    rows, t = X.astype(np.float32), Y.astype(np.float32)
+    model, other = fitted(getattr(ours, name)(), rows, t), fitted(theirs(name)(), rows, t)
     assert model.coef_.dtype == np.float32 and model.certificate_.certified
+    assert np.asarray(model.intercept_).dtype == np.asarray(other.intercept_).dtype
+    assert model.predict(rows).dtype == other.predict(rows).dtype
 
 
 @pytest.mark.parametrize("name", ["Ridge", "LinearRegression", "Lasso", "ElasticNet"])

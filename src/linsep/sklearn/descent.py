@@ -86,7 +86,7 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
     coef = model.coef_.ravel() if len(model.classes_) == 2 else model.coef_[number]
     coef[:] = found.W[:-1, 0]
     passes = fitting.iterations(found.passes, given["max_iter"])
-    return coef, X.dtype.type(found.W[-1, 0]), passes
+    return coef, float(found.W[-1, 0]), passes  # the intercept is a float64 for float32 rows too
 
 
 def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:

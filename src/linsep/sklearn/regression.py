@@ -479,6 +479,6 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
         tol = fitting.gap_tolerance(self.tol, X.dtype)
         found = minimise_each(self, X, np.asarray(y).reshape(-1, 1), plain, tol)
         store(self, found, X.dtype, None)
-        self.intercept_ = found.W[-1].astype(X.dtype)
+        self.intercept_ = found.W[-1].copy()  # a float64 for float32 rows too
         self.n_iter_ = fitting.iterations(found.passes, max_iter)
         self.t_ = 1.0 + self.n_iter_ * X.shape[0]
