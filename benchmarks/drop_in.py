@@ -6,7 +6,7 @@ Both classes have scikit-learn's defaults. linsep proves the relative gap that i
 scikit-learn is timed at its default ``tol``; how far it then lies above the minimum, at least, is proven as
 ``linsep.audit`` does it. If that is more than 1e-6, ``tol`` is divided by 10 until it is not: "equal" is the least
 time of scikit-learn to reach 1e-6, with which linsep's is compared. The search ends after ``LIMIT`` seconds: ">= x"
-then means that x did not suffice. Times are least processor times of one thread. All cells take about 3 minutes.
+then means that x did not suffice. Times are least processor times of one thread. All cells take about 4 minutes.
 
 The first lines compare ``linsep.sklearn`` with linsep's own class on small data: what scikit-learn's interface costs.
 WORD keeps the rows that contain one of the words.
