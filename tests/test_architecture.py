@@ -171,3 +171,9 @@ def test_docstrings_can_be_read_alone():
         if (ast.get_docstring(node) or "").startswith(openings)
     ]
     assert not found, found
+
+
+def test_tests_set_tuned_numbers_by_their_names_in_one_table():
+    patched = re.compile(r"setattr\([\w.]+, \"_?[A-Z][A-Z_]+\"")
+    files = Path(__file__).parent.rglob("*.py")
+    assert [path.name for path in files if patched.search(path.read_text(encoding="utf-8"))] == []

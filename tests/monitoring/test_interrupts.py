@@ -214,8 +214,8 @@ def test_poll_every_refuses_nonsense():
             _kernels.poll_every(wrong)
 
 
-def test_lapack_is_waited_for(monkeypatch):
-    monkeypatch.setattr(interrupts, "LONG", 0.0)
+def test_lapack_is_waited_for(tuned):
+    tuned(long_call=0.0)
     A = np.array([[2.0, 1.0], [1.0, 3.0]])
     values, vectors = interrupts.lapack(np.linalg.eigh, A)
     assert np.allclose(vectors * values @ vectors.T, A)

@@ -26,7 +26,6 @@ from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import SOLVERS, choose
 from linsep.solvers import sampling as pilot
-from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as small
 
 
@@ -50,11 +49,11 @@ def test_a_refusal_names_what_takes_the_problem(loss, storage, C):
 
 
 @pytest.mark.parametrize("loss", [loss for loss in CONVEX if not loss.smooth], ids=naming)
-def test_one_solver_takes_a_kink_with_an_absolute_penalty(loss, monkeypatch):
+def test_one_solver_takes_a_kink_with_an_absolute_penalty(loss, tuned):
     sample = plain()
     assert able(sample, loss, l1_ratio=1.0) == ["absolute-rows"]
     assert fit(sample, loss, l1_ratio=1.0).solver == "absolute-rows"
-    monkeypatch.setattr(gram_reduction, "MAX_ORDER", 3)
+    tuned(gram_largest=3)
     with pytest.raises(Refused, match="kink; with an L1 penalty it needs rows in memory"):
         fit(sample, loss, l1_ratio=1.0)
 

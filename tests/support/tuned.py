@@ -67,6 +67,15 @@ PLACES = {
     "hinge_grid_spare": "linsep.solvers.grid.hinge.SPARE",
     "hinge_grid_least": "linsep.solvers.grid.hinge.LEAST",
     "grid_search_held": "linsep.tuning.grid_scores._HELD",
+    "statistics_levels": "linsep.tables.statistics._LEVELS",
+    "statistics_values": "linsep.tables.statistics._VALUES",
+    "statistics_text": "linsep.tables.statistics._TEXT",
+    "statistics_fewest": "linsep.tables.statistics._FEWEST",
+    "long_call": "linsep.interrupts.LONG",
+    "softmax_packed_work": "linsep.solvers.multiclass.softmax._PACKED_WORK",
+    "softmax_kept": "linsep.solvers.multiclass.softmax._KEPT",
+    "gram_largest": "linsep.solvers.newton.gram_reduction.MAX_ORDER",
+    "spark_collected": "linsep.data.cluster.engines.spark_engine.COLLECTED",
     "worth_a_thread": "linsep.tuning.one_by_one._WORTH_A_THREAD",
 }
 

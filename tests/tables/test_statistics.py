@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tuned import tuning
 
 from linsep import Encoder
 from linsep.errors import BadInput, NonFinite
-from linsep.tables import statistics
 from linsep.tables.moments import Moments
 from linsep.tables.value_counts import (
     DistinctSample,
@@ -70,21 +70,18 @@ def in_parts(frame, cuts, **how):
 )
 def test_parts_make_the_encoder_of_the_whole(cuts, standardise, small):
     """Also where quantiles and levels are sketched, because the limits are small."""
-    with pytest.MonkeyPatch.context() as patch:
-        if small is not None:
-            for name, value in zip(("_VALUES", "_LEVELS", "_TEXT"), small, strict=True):
-                patch.setattr(statistics, name, value)
-            patch.setattr(statistics, "_FEWEST", 4)
+    names = ("statistics_values", "statistics_levels", "statistics_text")
+    limits = {} if small is None else dict(zip(names, small, strict=True), statistics_fewest=4)
+    with tuning(**limits):
         whole = Encoder(standardise=standardise).fit(TABLE)
         found = in_parts(TABLE, cuts, standardise=standardise)
     assert found.to_dict() == whole.to_dict()
     assert found.gaps_ == whole.gaps_ and found.n_samples_seen_ == N
 
 
-def test_sketches_take_the_same_decisions(monkeypatch):
+def test_sketches_take_the_same_decisions(tuned):
     exact = Encoder().fit(TABLE)
-    monkeypatch.setattr(statistics, "_LEVELS", 40)
-    monkeypatch.setattr(statistics, "_VALUES", 64)
+    tuned(statistics_levels=40, statistics_values=64)
     found = Encoder().fit(TABLE)
     assert found.types_ == exact.types_
     assert found.types_["note"] == "text" and found.types_["user"] == "drop"

@@ -28,8 +28,8 @@ def embeddings(n, d, k, seed=0):
 
 
 @pytest.fixture(autouse=True)
-def take_small_problems(monkeypatch):
-    monkeypatch.setattr(solver, "_PACKED_WORK", 0)
+def take_small_problems(tuned):
+    tuned(softmax_packed_work=0)
 
 
 def padded(W):
@@ -94,10 +94,10 @@ def test_kronecker_product_inverts_the_hessian_at_zero():
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_answer_is_certified_without_n_times_k_numbers(monkeypatch, C):
+def test_answer_is_certified_without_n_times_k_numbers(tuned, C):
     X, y = embeddings(3000, 130, 30)
     kept = LogisticRegression(C=C).fit(X, y)
-    monkeypatch.setattr(solver, "_KEPT", 0)
+    tuned(softmax_kept=0)
     lean = LogisticRegression(C=C).fit(X, y)
     assert kept.certificate_.certified
     assert lean.certificate_.certified
@@ -130,11 +130,11 @@ def test_bits_do_not_depend_on_threads_or_place(tmp_path):
     assert np.array_equal(stored.intercept_, here.intercept_)
 
 
-def test_memory_holds_no_n_times_k_numbers(monkeypatch):
+def test_memory_holds_no_n_times_k_numbers(tuned):
     """Beside the rows: less than a third of the n x k numbers in double precision that scores would take."""
     n, d, k = 20_000, 64, 60
     X, y = embeddings(n, d, k)
-    monkeypatch.setattr(solver, "_KEPT", 0)
+    tuned(softmax_kept=0)
     problem = problem_of(X, y, C=0.1, n_threads=1)
     tracemalloc.start()
     try:
