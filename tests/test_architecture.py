@@ -177,3 +177,8 @@ def test_tests_set_tuned_numbers_by_their_names_in_one_table():
     patched = re.compile(r"setattr\([\w.]+, \"_?[A-Z][A-Z_]+\"")
     files = Path(__file__).parent.rglob("*.py")
     assert [path.name for path in files if patched.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_types_of_arrays_are_named_in_one_module():
+    assert matching(r"(?m)^\w+ = npt\.NDArray\[np\.float64\]$") == {"arrays.py"}
+    assert matching(r"(?m)^IntArray = npt\.NDArray\[np\.int64\]$") == {"arrays.py"}

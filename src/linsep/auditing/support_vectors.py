@@ -10,13 +10,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.auditing.objectives import FloatArray, Part
+from linsep.arrays import FloatArray, IntArray
+from linsep.auditing.objectives import Part
 from linsep.errors import BadInput
-
-IntArray = npt.NDArray[np.int64]
 
 
 class SupportVectors(NamedTuple):
