@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -374,6 +375,18 @@ class TestPacBayes:
         if p < 1 - 1e-9:
             assert kl(p + 1e-9) >= budget - 1e-12
         assert p >= min(bounds.kl_inverse(q, budget / 2), 1)
+
+    @given(q=st.floats(1e-6, 0.99), exponent=st.floats(-16, 0))
+    def test_kl_inverse_is_never_rounded_down(self, q, exponent):
+        """kl(q, p) in 60 digits is at least the budget, although it is about (p - q)^2."""
+        budget = 10.0**exponent
+        p = bounds.kl_inverse(q, budget)
+        with localcontext() as context:
+            context.prec = 60
+            given, found = Decimal(q), Decimal(p)
+            if found < 1:
+                kl = given * (given / found).ln() + (1 - given) * ((1 - given) / (1 - found)).ln()
+                assert kl >= Decimal(budget)
 
     def test_kl_inverse_at_the_ends(self):
         assert bounds.kl_inverse(0.0, 0.2) == pytest.approx(1 - math.exp(-0.2))

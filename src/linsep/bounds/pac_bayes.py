@@ -27,6 +27,9 @@ from linsep.errors import BadInput
 
 #: Lengths tried for the mean of a prior learnt from other rows; a union bound pays for the choice.
 PRIOR_LENGTHS = 2.0 ** np.arange(-2, 12)
+_ROUNDOFF = 2.0**-53
+#: Smaller shares are rounded up to it: 1/q overflows.
+_SMALLEST = 1e-300
 
 
 def kl_inverse(q: float, budget: float) -> float:
@@ -65,19 +68,24 @@ def kl_inverse(q: float, budget: float) -> float:
     q = share("q", q)
     if not budget >= 0:
         raise BadInput(f"budget must be at least 0, got {budget!r}.")
+    q = max(q, _SMALLEST) if q > 0.0 else q
     low, high = q, 1.0
     while high - low > 1e-15 * high and low < (middle := (low + high) / 2) < high:
-        if _kl(q, middle) <= budget:
+        if _kl_from_below(q, middle) <= budget:
             low = middle
         else:
             high = middle
     return high
 
 
-def _kl(q: float, p: float) -> float:
-    left = q * math.log(q / p) if q > 0 else 0.0
-    right = (1 - q) * math.log((1 - q) / (1 - p)) if q < 1 else 0.0
-    return left + right
+def _kl_from_below(q: float, p: float) -> float:
+    """kl(q, p) of q <= p, at most by its rounding too small: a bound must not be rounded down.
+
+    Both logarithms are those of 1 + x with x proportional to p - q, so that nothing cancels where p is next to q.
+    """
+    left = q * math.log1p((p - q) / q) if q > 0 else 0.0
+    right = (1 - q) * math.log1p((p - q) / (1 - p)) if q < 1 else 0.0
+    return right - left - 8 * _ROUNDOFF * (left + right)
 
 
 def pac_bayes_margin(
