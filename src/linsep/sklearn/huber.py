@@ -49,8 +49,9 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
     """scikit-learn's ``HuberRegressor`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.HuberRegressor``. The certificate is for
-    coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` have no effect. linsep leaves targets that
-    can be fitted exactly, where the scale tends to 0, to scikit-learn.
+    coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` have no effect. linsep leaves the
+    fit to scikit-learn where the scale tends to 0: targets that can be fitted exactly, or ``epsilon`` near 1 with few
+    rows.
 
     See Also
     --------
