@@ -177,8 +177,8 @@ def test_columns_that_depend_on_others_up_to_rounding(tmp_path):
     X = np.column_stack([X, X.sum(axis=1)])
     y, weight = rng.random(17) < 0.5, 10.0 ** rng.uniform(-12, 12, 17)
     groups = [2, 0, 0, 0, 0, 2]
-    model = linsep.LinearClassifier("squared_hinge", l1_ratio=1.0, feature_groups=groups)
-    model.fit(X, y, weight)
+    model = linsep.LinearClassifier("squared_hinge", l1_ratio=1.0, feature_groups=groups, tol=1e-5)
+    model.fit(X, y, weight)  # the gap that is proven varies with the instruction set: 3e-8 to 2e-6
     assert model.certificate_.certified
     linsep.save(model, tmp_path / "model.linsep")
     assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))[0] == 0
