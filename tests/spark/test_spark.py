@@ -13,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from partitioned import Partitioned
+from scattered import Scattered
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
 from linsep.data import Location, location_of
+from linsep.data.cluster.opening import PersistedRows
 from linsep.errors import BadInput
 from linsep.losses import get
 from linsep.penalties import ElasticNet
@@ -85,7 +88,8 @@ def frame_of(spark, cuts=CUTS, **columns):
 @pytest.fixture(scope="module")
 def frame(spark, table):
     X, z, y, w = table
-    return frame_of(spark, **dict(zip(NAMES, X.T, strict=True)), y=y, z=z, w=w).cache()
+    targets = {"y": y, "z": z, "w": w, "k": np.digitize(z, [-2.0, 2.0])}
+    return frame_of(spark, **dict(zip(NAMES, X.T, strict=True)), **targets).cache()
 
 
 def there(frame, *names):
@@ -126,16 +130,41 @@ def test_dask_and_spark_agree(frame, table, client):
 
     X, z, *_ = table
     cut = [da.from_array(a, chunks=(CUTS, *a.shape[1:])) for a in (X, np.digitize(z, [-2.0, 2.0]))]
-    from pyspark.sql import functions as f
-
-    three = f.when(f.col("z") < -2.0, 0).when(f.col("z") < 2.0, 1).otherwise(2)
-    classes = there(frame, "z").withColumn("k", three).drop("z")
-    ours, theirs = LogisticRegression().fit(classes, "k"), LogisticRegression().fit(*cut)
+    ours, theirs = LogisticRegression().fit(there(frame, "k"), "k"), LogisticRegression().fit(*cut)
     assert (ours.coef_ == theirs.coef_).all() and ours.certificate_.certified
     line = LinearRegressor("huber", C=1.0).fit(there(frame, "z"), "z")
     other = LinearRegressor("huber", C=1.0).fit(cut[0], da.from_array(z, chunks=(CUTS,)))
     assert (line.coef_ == other.coef_).all()
     assert np.isclose(line.score(there(frame, "z"), "z"), line.score(named(X), z), rtol=1e-10)
+
+
+LASSO = {"l1_ratio": 1.0, "C": 0.05}
+CLASSES = {
+    "lasso": (LogisticRegression(**LASSO), "y"),
+    "lasso, squares": (LinearRegressor("squared", **LASSO), "z"),
+    "lasso, softmax": (LogisticRegression(**LASSO), "k"),
+    "one against the rest": (LinearSVC(C=0.05), "k"),
+    "no penalty": (LogisticRegression(C=np.inf), "y"),
+    "no penalty, squares": (LinearRegressor("squared", C=np.inf), "w"),
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_class_of_problem_has_the_bits_of_the_same_partitions(frame, table, kind, tuned):
+    """test_any_worker.py has the same engine for 1, 2, 4 and 8 workers."""
+    X, z, y, w = table
+    model, target = CLASSES[kind]
+    # The bands of a hinge may fail, and the client needs its rows.
+    tuned(memory_entries=10**6 if kind == "one against the rest" else 1000)
+    edges = np.cumsum([0, *filter(None, CUTS)])
+    parts = [X[lo:hi] for lo, hi in pairwise(edges)]
+    there_fitted = clone(model).fit(there(frame, target), target)
+    targets = {"y": y, "z": z, "w": w, "k": np.digitize(z, [-2.0, 2.0])}
+    rows = PersistedRows(Scattered(len(parts), 2), parts, len(parts))
+    model = clone(model).fit(rows, targets[target])
+    assert there_fitted.certificate_.certified
+    assert np.array_equal(there_fitted.coef_, model.coef_)
+    assert np.array_equal(there_fitted.intercept_, model.intercept_)
 
 
 def test_verify_score_and_predict(frame, table):
