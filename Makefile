@@ -72,8 +72,9 @@ sklearn-tests: $(BUILT) ## run scikit-learn's own tests on the classes of linsep
 # The lowest versions that pyproject.toml allows, on the oldest Python at hand: make oldest OLDEST_PYTHON=python3.10.
 # Newer versions warn of other things, so warnings are no errors here. Left out: a bound that needs the non-negative least
 # squares of a newer scipy, and a check of scikit-learn 1.6 that was corrected later.
-OLDEST_TESTS := $(addprefix tests/,estimators sklearn tuning pipelines losses penalties inference bounds separability test_train.py test_small_dense.py)
-oldest: ## run the tests of estimators, tuning, pipelines and inference on the oldest supported versions
+OLDEST_TESTS := $(addprefix tests/,estimators sklearn auditing accel tuning pipelines losses penalties inference bounds \
+  separability basis export model_files tables/test_encoder.py test_train.py test_small_dense.py)
+oldest: ## run the tests of estimators, audits, tuning, pipelines, exports and inference on the oldest supported versions
 	test -x $(OLD)/python || $(OLDEST_PYTHON) -m venv .venv-oldest
 	echo '*' > .venv-oldest/.gitignore
 	$(OLD)/python -m pip install --quiet $(BUILD_REQUIRES) tomli

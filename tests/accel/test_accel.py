@@ -19,6 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from versions import known
 
 import linsep.accel
 import linsep.sklearn
@@ -256,8 +257,14 @@ def test_load_ext_in_a_session_of_ipython(tmp_path):
 def test_only_a_model_with_a_certificate_counts_as_certified(report):
     X, y = CANCER
     sklearn.linear_model.Perceptron().fit(X[:60], y[:60])
-    model = sklearn.linear_model.LogisticRegressionCV(
-        Cs=2, cv=2, refit=False, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=True
+    model = known(
+        sklearn.linear_model.LogisticRegressionCV,
+        Cs=2,
+        cv=2,
+        refit=False,
+        l1_ratios=(0,),
+        scoring="accuracy",
+        use_legacy_attributes=True,
     )
     model.fit(X[:60, :3], y[:60])
     fits = sum(entry.fits for entry in report.entries)

@@ -25,6 +25,7 @@ from sklearn.linear_model import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from versions import known
 
 from linsep import audit
 from linsep.errors import BadInput, Refused
@@ -40,6 +41,8 @@ CANCER, WINE, DIABETES = (
 )
 
 RNG = np.random.default_rng(0)
+#: Before scikit-learn 1.8, l1_ratio counts only with penalty="elasticnet".
+LASSO = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 
 
 def fitted(model, X, y, **more):
@@ -75,7 +78,7 @@ TWO_CLASSES = {
         lambda w, b, m: half_squares(w) + 0.3 * log_loss(m).sum(),
     ),
     "logistic, L1": (
-        LogisticRegression(C=0.2, l1_ratio=1.0, solver="saga"),
+        LogisticRegression(C=0.2, solver="saga", **LASSO),
         lambda w, b, m: np.abs(w).sum() + 0.2 * log_loss(m).sum(),
     ),
     "liblinear": (
@@ -210,7 +213,13 @@ def test_the_bounds_enclose_a_known_excess(name, size):
         SVC(kernel="linear"),
         RidgeClassifier(class_weight="balanced"),
         SGDClassifier(random_state=0),
-        LogisticRegressionCV(Cs=3, cv=3, use_legacy_attributes=False, l1_ratios=(0.0,)),
+        known(
+            LogisticRegressionCV,
+            Cs=3,
+            cv=3,
+            use_legacy_attributes=False,
+            l1_ratios=(0.0,),
+        ),
     ],
 )
 def test_three_classes(model):

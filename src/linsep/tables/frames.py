@@ -54,8 +54,10 @@ def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
         values = series.cast(nw.Float64).to_numpy()
         refuse_rounding(series, values, name)
         return (BOOLEAN if dtype == nw.Boolean else NUMBER), values, []
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _strings(series.cast(nw.String).to_list())
+    if dtype == nw.String:  # a cast would make text of the None of an object column
+        return _strings(series.to_list())
+    if dtype in (nw.Categorical, nw.Enum):
+        return _strings([None if is_missing(v) else str(v) for v in series.to_list()])
     if dtype in (nw.Datetime, nw.Date):
         if getattr(dtype, "time_zone", None):
             series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
