@@ -157,7 +157,7 @@ CSV = {
     "latin-1 said": (CAFE, ["--encoding", "latin-1"], DONE, "café"),
     "empty": (b"", [], BAD_DATA, "data.csv: the file is empty"),
     "header alone": (b"a,y\n", [], BAD_DATA, "data.csv: the table has no rows"),
-    "one row": (b"a,y\n1,n\n", [], BAD_DATA, "no column is left"),
+    "one row": (b"a,y\n1,n\n", [], BAD_DATA, "one class only"),
     "gzip": (gzip.compress(PLAIN, mtime=0), [], DONE, "12 rows"),
     "unknown format": (PLAIN, ["--format", "xls"], USAGE, "invalid choice"),
 }  # fmt: skip
