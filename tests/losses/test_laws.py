@@ -1,0 +1,107 @@
+"""A loss that a user has written is checked before a certificate is computed with it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from catalogue import CONVEX, Quartic, in_python, naming
+
+from linsep import LinearClassifier, LinearRegressor, losses
+from linsep.errors import BadInput
+from linsep.losses import (
+    EpsilonInsensitive,
+    Huber,
+    Loss,
+    Pinball,
+    Scaled,
+    SquaredEpsilonInsensitive,
+)
+from linsep.losses.laws import check_laws
+
+TRUE = [*CONVEX, Huber(0.01), Pinball(0.1), EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(2.0)]
+X = np.array([[0.0], [1.0], [2.0], [3.0]])
+Y = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("loss", TRUE, ids=naming)
+def test_true_formulas_pass(loss):
+    check_laws(in_python(loss))
+
+
+@dataclass(frozen=True)
+class SquaredPerceptron(Loss):
+    """max(0, -m)^2, with a conjugate_quadratic that belongs to max(0, 1 - m)^2: it forgets ``centre = 0``."""
+
+    @property
+    def domain(self):
+        return (0.0, math.inf)
+
+    @property
+    def conjugate_quadratic(self):
+        return 0.25
+
+    def value(self, m):
+        return np.maximum(0, -m) ** 2
+
+    def slope(self, m):
+        return -2 * np.maximum(0, -m)
+
+    def curvature(self, m):
+        return 2.0 * (m < 0)
+
+    def conjugate(self, q):
+        return np.where(q <= 0, q**2 / 4, math.inf)
+
+
+def altered(loss, **members):
+    return type("Altered", (type(loss),), {**members, "native": None})()
+
+
+SQUARED, LOGISTIC, HINGE = losses.get("squared"), losses.get("logistic"), losses.get("hinge")
+FALSE = {
+    "conjugate too small": (altered(Quartic(), conjugate=lambda self, q: q), "must be at least"),
+    "conjugate too large": (
+        altered(Quartic(), conjugate=lambda self, q: Quartic().conjugate(q) + q * q),
+        "must equal",
+    ),
+    "slope of another loss": (altered(Quartic(), slope=lambda self, m: 2 * (m - 1)), "must"),
+    "domain too small": (altered(LOGISTIC, domain=(0.0, 0.5)), "outside of domain"),
+    "minimum above 0": (
+        altered(
+            SQUARED,
+            value=lambda self, m: SQUARED.value(m) + 1,
+            conjugate=lambda self, q: SQUARED.conjugate(q) - 1,
+        ),
+        "infimum",
+    ),
+    "conjugate_quadratic of another margin": (SquaredPerceptron(), "by conjugate_quadratic"),
+    "dead zone": (
+        altered(EpsilonInsensitive(), dead_zone=(0.0, 0.4), classification=True),
+        "by dead_zone",
+    ),
+    "curvature floor": (
+        altered(LOGISTIC, curvature_floor=lambda self, m, t: np.full(np.shape(m), 0.25)),
+        "curvature_floor",
+    ),
+    "curvature bound": (altered(LOGISTIC, curvature_bound=0.1), "curvature_bound"),
+    "recedes": (altered(SQUARED, recedes=True), "recedes"),
+    "flat": (altered(LOGISTIC, flat_beyond_margin=True), "flat_beyond_margin"),
+    "one number": (altered(LOGISTIC, value=lambda self, m: 1.0), "one number for each margin"),
+    "NaN": (altered(LOGISTIC, slope=lambda self, m: np.sqrt(-1.0 - m * m)), "NaN"),
+    "infinite": (altered(LOGISTIC, value=lambda self, m: m + math.inf), "infinite at every"),
+}
+
+
+@pytest.mark.parametrize("case", FALSE)
+def test_false_formulas_and_facts_are_refused(case):
+    loss, words = FALSE[case]
+    with pytest.raises(BadInput, match=words):
+        check_laws(loss)
+    with pytest.raises(BadInput, match=words):
+        LinearClassifier(loss=Scaled(loss, 3.0)).fit(X, Y)
+
+
+def test_regression_checks_too():
+    with pytest.raises(BadInput, match="must be at least"):
+        LinearRegressor(loss=altered(Quartic(), conjugate=lambda self, q: q)).fit(X, Y)
