@@ -50,6 +50,7 @@ PLACES = {
     "ascent_entries_per_call": "linsep.solvers.dual_ascent.native._ENTRIES_PER_CALL",
     "ascent_large": "linsep.solvers.dual_ascent.native.LARGE",
     "softmax_pilot_work": "linsep.solvers.multiclass.softmax._PILOT_WORK",
+    "softmax_most_features": "linsep.solvers.multiclass.softmax._MOST_FEATURES",
     "softmax_polish": "linsep.solvers.multiclass.softmax._POLISH",
     "softmax_sample_price": "linsep.solvers.multiclass.softmax._SAMPLE_PRICE",
     "softmax_factorised": "linsep.solvers.multiclass.softmax_directions._FACTORISED",

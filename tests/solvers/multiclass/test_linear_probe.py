@@ -93,6 +93,32 @@ def test_kronecker_product_inverts_the_hessian_at_zero():
     assert np.abs(zero_sum(back) - R).max() <= 1e-5 * np.abs(R).max()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_kronecker_product_of_few_rows_inverts_the_hessian_at_zero(weighted):
+    X, y = embeddings(60, 200, 12)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 60) if weighted else None
+    problem = problem_of(X, y, 10.0, weight)
+    problem.value_gradient(np.zeros((201, 12)))
+    rows = Covariance(problem)
+    assert rows.vectors.shape[1] <= 60
+    M = Kronecker(rows, problem.lam, problem.intercept_hessian())
+    R = zero_sum(np.random.default_rng(0).standard_normal((201, 12)))
+    back = zero_sum(problem.hess_vec(zero_sum(M(R))))
+    assert np.abs(back - R).max() <= 1e-9 * np.abs(R).max()
+
+
+def test_few_rows_and_what_they_leave_out_stand_for_many_features(tuned):
+    """More features than the covariance of all rows is decomposed for."""
+    X, y = embeddings(900, 300, 30)
+    tuned(softmax_packed_work=0)
+    exact = LogisticRegression(C=100.0).fit(X, y)
+    tuned(softmax_most_features=100)
+    lean = LogisticRegression(C=100.0).fit(X, y)
+    assert exact.certificate_.certified and lean.certificate_.certified
+    assert lean.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=2e-6)
+    assert lean.n_iter_[0] <= 2 * exact.n_iter_[0]
+
+
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_answer_is_certified_without_n_times_k_numbers(tuned, C):
     X, y = embeddings(3000, 130, 30)

@@ -164,7 +164,9 @@ class _Run:
             length, trial, new, g = part.advance(theta, value, delta, decrement)
             self.problem.losses.passes += 2.0 * len(features) / max(1, self.problem.data.d)
             before, fell = fell, new < value
-            near = new <= value + precision * abs(value)  # false if a nearly singular model leads far away
+            near = new <= value + precision * abs(
+                value
+            )  # false if a nearly singular model leads far away
             done = not left and decrement <= precision * abs(value) and near
             if fell or done:
                 theta, value = trial, new

@@ -56,6 +56,7 @@ _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the o
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
 _PACKED_WORK = 20_000_000  # n d k from which the Kronecker preconditioner pays
 _KEPT = 1 << 23  # probabilities that are kept: 64 MB; more are computed again in every product
+_MOST_FEATURES = 4096  # whose covariance is decomposed: of more, only what as many rows span
 _COVARIANCE_PRICE = 4  # rows of the covariance may cost as much as two products
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
 _COMMON = 100  # the same from which a sample of all rows will do
@@ -258,11 +259,34 @@ def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGra
     problem, data = run.problem, run.problem.data
     problem.sums_cross = True
     problem.keeps_probabilities = data.n * problem.k <= _KEPT
+    single = _work(problem) >= _POLISH
+    return PackedConjugateGradients(problem, _covariance(problem, seed), run.check_limits, single)
+
+
+def _covariance(problem: CoupledProblem, seed: int) -> Covariance:
+    """The covariance of all rows or of a sample; of many features, by few rows and what they leave out."""
+    data = problem.data
+    if data.d > min(data.n, _MOST_FEATURES):
+        at_hand = data.location is Location.MEMORY and data.n <= _MOST_FEATURES
+        some = problem if at_hand else sample(problem, min(data.n, _MOST_FEATURES), seed)
+        if data.n <= _MOST_FEATURES:
+            return Covariance(some)
+        first, second = (_every_other(some, k) for k in (0, 1))
+        covariance = Covariance(first)
+        covariance.leave_out(second)
+        return covariance
     m = max(_SAMPLE_ROWS * data.d, _COVARIANCE_PRICE * data.n * problem.k // data.d)
     whole = 2 * m >= data.n and data.location is not Location.CLUSTER
-    some = problem if whole else sample(problem, min(m, max(data.n // 4, _SAMPLE_LEAST)), seed)
-    single = _work(problem) >= _POLISH
-    return PackedConjugateGradients(problem, Covariance(some), run.check_limits, single)
+    return Covariance(
+        problem if whole else sample(problem, min(m, max(data.n // 4, _SAMPLE_LEAST)), seed)
+    )
+
+
+def _every_other(problem: CoupledProblem, first: int) -> CoupledProblem:
+    rows = np.arange(first, problem.data.n, 2)
+    return CoupledProblem(
+        problem.loss, problem.penalty, problem.data.sample(rows), problem.fit_intercept
+    )
 
 
 def solve(
