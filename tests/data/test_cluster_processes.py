@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -63,17 +64,31 @@ def in_memory():
     return np.vstack(X), np.concatenate([signs(part, k) for k, part in enumerate(X)])
 
 
-@pytest.fixture(scope="module")
-def client():
-    """One cluster for all tests, which grow and shrink it: to start a worker takes longer than a fit."""
-    one = cluster(1)
-    with distributed.Client(one) as client:
+@contextmanager
+def started(workers):
+    """A client of a new cluster."""
+    one = cluster(workers)
+    with distributed.Client(one) as client, client.as_current():
         one.scheduler.allowed_failures = 1
         yield client
     try:  # Dask's list of workers may stumble over one that was killed before it was entered
         one.close()
     except KeyError:
         one.status = distributed.Status.closed
+
+
+@pytest.fixture(scope="module")
+def client():
+    """One cluster for the tests that grow and shrink it: to start a worker takes longer than a fit."""
+    with started(1) as client:
+        yield client
+
+
+@pytest.fixture
+def doomed():
+    """Three workers for one test, which kills some: Dask may count them wrongly from then on."""
+    with started(3) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -129,18 +144,16 @@ def kill(client, count, after):
 
 
 @pytest.mark.parametrize("after", [0.0, 0.3])
-def test_a_worker_killed_during_a_fit_changes_no_bit(client, after, answers):
-    resize(client, 3)
-    blow = kill(client, 1, after)
+def test_a_worker_killed_during_a_fit_changes_no_bit(answers, doomed, after):
+    blow = kill(doomed, 1, after)
     there = fitted()
     blow.join()
     assert_same(there, answers)
 
 
-def test_all_workers_killed_during_a_fit_and_new_ones_started(client, answers):
-    resize(client, 2)
-    client.cluster.scheduler.allowed_failures = 3
-    blow = kill(client, 2, 0.3)  # their nannies start new ones, which hold nothing
+def test_all_workers_killed_during_a_fit_and_new_ones_started(answers, doomed):
+    doomed.cluster.scheduler.allowed_failures = 3
+    blow = kill(doomed, 3, 0.3)  # their nannies start new ones, which hold nothing
     there = fitted()
     blow.join()
     assert_same(there, answers)
@@ -168,11 +181,10 @@ def encoded():
     return model[0].to_dict(), model[-1].coef_
 
 
-def test_a_worker_killed_while_an_encoder_is_fitted_changes_no_bit(client):
-    resize(client, 3)
-    client.cluster.scheduler.allowed_failures = 3
+def test_a_worker_killed_while_an_encoder_is_fitted_changes_no_bit(doomed):
+    doomed.cluster.scheduler.allowed_failures = 3
     whole = encoded()
-    blow = kill(client, 1, 0.2)
+    blow = kill(doomed, 1, 0.2)
     there = encoded()
     blow.join()
     assert there[0] == whole[0] and np.array_equal(there[1], whole[1])
@@ -198,9 +210,7 @@ def deadly(number):
     return rows(number)
 
 
-def test_a_partition_that_kills_its_workers_is_named(client):
-    resize(client, 2)
-    client.cluster.scheduler.allowed_failures = 1
+def test_a_partition_that_kills_its_workers_is_named(doomed):
     with pytest.raises(ClusterError, match=r"Partition .*5.* workers died") as error:
         LogisticRegression().fit(*table(deadly))
     assert 5 in error.value.partitions
