@@ -31,6 +31,7 @@ from linsep.exact.decimals import (
 )
 from linsep.losses import CrammerSinger, Hinge, Logistic, Scaled, Squared, SquaredHinge
 from linsep.multiprecision.rounding import _Search, best_rounding
+from linsep.multiprecision.terms import longest_step
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit
 
@@ -265,3 +266,9 @@ class TestBudget:
         _, found = answers(draw(801102))
         assert found and not any(answer.claim.certified for answer in found)
         assert not evaluated
+
+
+def test_scores_beyond_float64_take_the_least_step():
+    """Halving a step until it is this short would take 3e9 rounds."""
+    least = Decimal("1e-1000000000")
+    assert longest_step(least, math.inf, lambda t: math.nan) == least

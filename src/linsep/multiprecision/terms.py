@@ -39,7 +39,7 @@ def longest_step(least: Decimal, curvature: float, increase: Callable[[float], f
     t = ONE
     with np.errstate(over="ignore", invalid="ignore"):
         while t > least and not increase(float(t)) <= 1.5 * float(t) * curvature:
-            t /= 2
+            t = t / 2 if float(t) > 0.0 else least  # changes beyond float64 are NaN at every t
     return max(t, least)
 
 
