@@ -553,3 +553,10 @@ def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
     assert main(["fit", "rare.csv", "-t", "kind", "--no-report", "--test", test]) == 0
     said = capsys.readouterr().err
     assert f"to fit: {then} instead of 5 folds" in said and "certified optimum" in said
+
+
+def test_the_module_is_the_command():
+    run = subprocess.run(
+        [sys.executable, "-m", "linsep", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == linsep.__version__
