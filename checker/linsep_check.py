@@ -47,8 +47,9 @@ STEPS = 30
 SHRINK = (Fraction(1, 1 << 34), Fraction(1, 1 << 25))
 #: Distance of a u from the end of its domain that lets it move.
 NEXT = Fraction(1, 1 << 200)
-#: Powers of 10 up to which the pivot of a column means that it depends on those before it.
-PIVOTS = (-190, -24)
+#: Ways to solve a system of scaled columns that may depend on each other up to their last digits: the power of 10 up to
+#: which a pivot means that its column depends on those before it, and the number that is added to the diagonal.
+WAYS = ((-190, 0), (-24, 0), (-190, Decimal("1e-16")))
 
 
 class Unusable(Exception):
@@ -476,28 +477,28 @@ class Problem:
             yield self.bound(stored)
         starts = [stored, *self.slopes()] if self.curved else [self.snapped(stored)]
         # columns that depend on others up to their last digits may demand too much of the dual point
-        for pivot in PIVOTS if self.curved and self.C is not None else PIVOTS[:1]:
+        for way in WAYS if self.curved and self.C is not None else WAYS[:1]:
             for start in starts:
-                best, point = None, self.newton(start, pivot=pivot)
+                best, point = None, self.newton(start, way=way)
                 for _ in range(STEPS if self.curved and self.C is not None else 1):
                     bound = self.bound(point)
                     if bound is None or (best is not None and bound <= best):
                         break
                     yield bound
-                    best, point = bound, self.newton(point, pivot=pivot)
+                    best, point = bound, self.newton(point, way=way)
         for start in self.loosened(stored):
             for free in {self.C is None, True}:  # v = 0 proves something at every C
                 yield self.bound(self.newton(start, free))
 
-    def newton(self, point, free=False, pivot=PIVOTS[0]):
+    def newton(self, point, free=False, way=WAYS[0]):
         """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow.
 
         If ``free``, or without a penalty, v = 0 without any error; None if that leaves the domain.
         """
         free = free or self.C is None
-        return self.step(point, self.active(free), free, pivot)
+        return self.step(point, self.active(free), free, way)
 
-    def step(self, point, columns, exactly, pivot=PIVOTS[0]):
+    def step(self, point, columns, exactly, way=WAYS[0]):
         """The dual point moved so that v, in these columns, meets its targets less what the ridge gives way."""
         if not columns:
             return None
@@ -516,7 +517,7 @@ class Problem:
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
-        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss, pivot)
+        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss, way)
         if step is None:
             return None
         along = [{} for _ in self.W]
@@ -558,11 +559,12 @@ def solve_exactly(matrix, rhs):
     return solution
 
 
-def solve_nearly(matrix, rhs, pivot=PIVOTS[0]):
-    """The same to half of the digits of ``precision``, after columns are scaled to length 1.
+def solve_nearly(matrix, rhs, way=WAYS[0]):
+    """The same to half of the digits of ``precision``, after columns are scaled to length 1; see ``WAYS``.
 
-    What depends on others stays 0: columns whose pivot is at most 10^pivot.
+    What depends on others stays 0.
     """
+    pivot, damping = way
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = precision.decimals, 10**15, -(10**15)
         k = len(rhs)
@@ -572,6 +574,8 @@ def solve_nearly(matrix, rhs, pivot=PIVOTS[0]):
             for i, row in enumerate(matrix)
         ]
         b = [decimal(x) / scale[i] for i, x in enumerate(rhs)]
+        for i in range(k):
+            a[i][i] += damping
         kept = []
         for at in range(k):
             if a[at][at] <= Decimal(10) ** pivot:
