@@ -72,6 +72,12 @@ def test_classes_that_share_too_few_rows_are_corrected_jointly():
     assert not complaints(939562)
 
 
+@pytest.mark.slow
+def test_a_penalty_below_rounding_beside_an_exact_proof():
+    """Of the problem without the penalty: what is added is rounded, so that the whole is not exact."""
+    assert not complaints(1007527)
+
+
 @pytest.mark.parametrize("seed", [930577, 932004])
 def test_a_hard_margin_whose_objective_overflows_is_not_certified(seed):
     """Features near 1e-200: |w|^2 is beyond every number, and exact arithmetic finds that too."""

@@ -92,7 +92,7 @@ class Relaxation:
             scale=self.original_penalty.scale,
             tol=found.tol,
             distance=math.inf,
-            kind=found.kind,
+            kind="dual" if found.kind == "exact" else found.kind,  # what is added here is rounded
         )
 
 
