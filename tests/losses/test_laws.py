@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from catalogue import CONVEX, Quartic, in_python, naming
 
-from linsep import LinearClassifier, LinearRegressor, losses
+from linsep import LinearClassifier, LinearRegressor, audit, losses
 from linsep.errors import BadInput
 from linsep.losses import (
     EpsilonInsensitive,
@@ -87,7 +87,7 @@ FALSE = {
     "curvature bound": (altered(LOGISTIC, curvature_bound=0.1), "curvature_bound"),
     "recedes": (altered(SQUARED, recedes=True), "recedes"),
     "flat": (altered(LOGISTIC, flat_beyond_margin=True), "flat_beyond_margin"),
-    "one number": (altered(LOGISTIC, value=lambda self, m: 1.0), "one number for each margin"),
+    "one number": (altered(LOGISTIC, value=lambda self, m: 1.0), "one number for each"),
     "NaN": (altered(LOGISTIC, slope=lambda self, m: np.sqrt(-1.0 - m * m)), "NaN"),
     "infinite": (altered(LOGISTIC, value=lambda self, m: m + math.inf), "infinite at every"),
 }
@@ -102,6 +102,9 @@ def test_false_formulas_and_facts_are_refused(case):
         LinearClassifier(loss=Scaled(loss, 3.0)).fit(X, Y)
 
 
-def test_regression_checks_too():
+def test_regression_and_audit_check_too():
+    loss = altered(Quartic(), conjugate=lambda self, q: q)
     with pytest.raises(BadInput, match="must be at least"):
-        LinearRegressor(loss=altered(Quartic(), conjugate=lambda self, q: q)).fit(X, Y)
+        LinearRegressor(loss=loss).fit(X, Y)
+    with pytest.raises(BadInput, match="must be at least"):
+        audit(([1.0], 0.0), X, Y, loss=loss, C=1.0)

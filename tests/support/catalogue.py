@@ -323,16 +323,9 @@ def objective(
     return float(value), g, H
 
 
-def precise_objective(
-    loss: Loss,
-    C: float,
-    sample: Sample,
-    theta: Any,
-    fit_intercept: bool = True,
-    l1_ratio: float = 0.0,
-) -> float:
+def precise_objective(loss: Loss, C: float, sample: Sample, theta: Any, *settings: Any) -> float:
     """Reported objective, in extended precision: plain numpy would add rounding errors of its own."""
-    return objective(loss, C, sample, theta.astype(np.longdouble), fit_intercept, l1_ratio)[0]
+    return objective(loss, C, sample, theta.astype(np.longdouble), *settings)[0]
 
 
 @cache

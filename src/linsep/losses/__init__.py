@@ -32,6 +32,7 @@ from linsep.errors import BadInput
 from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
 from linsep.losses.coupled import CoupledLoss
 from linsep.losses.crammer_singer import CrammerSinger
+from linsep.losses.laws import check_laws
 from linsep.losses.loss import Loss, zero_margin
 from linsep.losses.multinomial import Multinomial
 from linsep.losses.piecewise_linear import (
@@ -155,7 +156,8 @@ def get(loss: str | Loss) -> Loss:
     Raises
     ------
     BadInput
-        If there is no such loss; the message lists them.
+        If there is no such loss (the message lists them), or if the formulas or facts of one of your own contradict
+        each other.
 
     See Also
     --------
@@ -172,6 +174,7 @@ def get(loss: str | Loss) -> Loss:
         if found is not None:
             return found
     if isinstance(loss, Loss):
+        check_laws(loss)
         return loss
     name = getattr(loss, "__name__", None)
     if name in __all__:

@@ -21,9 +21,9 @@ _FORGIVEN = 1e-6
 
 
 def check_laws(loss: Loss) -> None:
-    """Refuse a loss whose formulas or facts contradict each other; losses of linsep itself are tested elsewhere."""
+    """Refuse a convex loss whose formulas or facts contradict each other; those of linsep are tested elsewhere."""
     loss = loss.plain
-    if type(loss).__module__.startswith("linsep."):
+    if type(loss).__module__.startswith("linsep.") or not loss.convex:
         return
     m = _MARGINS + (zero_margin(loss) - 1.0)
     with np.errstate(all="ignore"):
@@ -41,7 +41,7 @@ def _evaluate(loss: Loss, formula: str, at: FloatArray) -> FloatArray:
     found = np.asarray(getattr(loss, formula)(at), np.float64)
     if found.shape != at.shape:
         raise BadInput(
-            f"{formula} of the loss {loss.name!r} must return one number for each margin: {len(at)} margins gave an "
+            f"{formula} of the loss {loss.name!r} must return one number for each that it is given: {len(at)} gave an "
             f"array of shape {found.shape}."
         )
     if np.isnan(found).any():
