@@ -14,7 +14,8 @@ from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Stop
 from linsep.solvers.multiclass import softmax as solver
-from linsep.solvers.multiclass.softmax_directions import Covariance, Kronecker, zero_sum
+from linsep.solvers.multiclass.softmax_directions import zero_sum
+from linsep.solvers.multiclass.softmax_kronecker import Covariance, Kronecker
 
 
 def embeddings(n, d, k, seed=0):

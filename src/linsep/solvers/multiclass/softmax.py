@@ -24,7 +24,6 @@ from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.multiclass.softmax_directions import (
     MOST_EXACT,
     ConjugateGradients,
-    Covariance,
     Exact,
     PackedConjugateGradients,
     Target,
@@ -32,6 +31,7 @@ from linsep.solvers.multiclass.softmax_directions import (
     block_price,
     zero_sum,
 )
+from linsep.solvers.multiclass.softmax_kronecker import Covariance
 from linsep.solvers.multiclass.softmax_recession import refuse_separable, shortest
 from linsep.solvers.run import LimitReached, Run
 from linsep.solvers.sampling import bounded, draw_by_class, evenly

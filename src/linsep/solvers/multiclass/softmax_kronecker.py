@@ -1,0 +1,88 @@
+"""A preconditioner of the multinomial loss for many features and classes: S (x) A + lam.
+
+S = sum s (diag p - p p') has the classes, A is the covariance of the rows; the sum is inverted in the eigenvectors of
+both. It is the Hessian exactly at W = 0, needs no pass for a new point, and A serves all points and all C.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linsep import interrupts
+from linsep.arrays import FloatArray
+from linsep.problem.coupled import CoupledProblem
+from linsep.solvers.linalg.row_products import centred_rows, row_products
+
+_DEPENDENT = 1e-12  # share of the largest eigenvalue below which rows count as dependent
+
+
+class Covariance:
+    """Mean mu of the rows and their covariance A = Q diag(a) Q' + rest (I - Q Q').
+
+    Without an intercept mu is 0 and A holds second moments. With fewer rows than features Q has a column for each row,
+    and rest is 0: what the rows do not span has no variance.
+    """
+
+    def __init__(self, sample: CoupledProblem) -> None:
+        data, mu = sample.data, sample.centre()
+        h = np.ones(data.n) if data.weight is None else data.weight
+        mass = float(h.sum())
+        self.rest: float | None = None
+        if data.n < data.d:
+            Z = centred_rows(data.X, mu)
+            if sample.fit_intercept:
+                shift = h @ Z / mass
+                mu, Z = mu + shift, centred_rows(Z, shift)
+            self.mu = mu
+            self.values, self.vectors = _row_space(Z * np.sqrt(h / mass)[:, None])
+            self.rest = 0.0
+            return
+        G = sample.own_blocks(h[None], mu, single=True)[0]
+        A = G[:-1, :-1] / mass
+        if sample.fit_intercept:
+            shift = G[:-1, -1] / mass
+            mu, A = mu + shift, A - np.outer(shift, shift)
+        self.mu = mu
+        values, self.vectors = interrupts.lapack(np.linalg.eigh, A)
+        self.values = np.maximum(values, 0.0)
+
+    def leave_out(self, others: CoupledProblem) -> None:
+        """Set rest to the mean variance of other rows outside of the span of Q."""
+        Z = centred_rows(others.data.X, self.mu)
+        inside = interrupts.dense_product(Z, self.vectors)
+        variance = np.vdot(Z, Z) - np.vdot(inside, inside)
+        self.rest = max(0.0, float(variance)) / (len(Z) * max(1, len(self.mu) - len(self.values)))
+
+
+def _row_space(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The positive eigenvalues of Z'Z and their eigenvectors, by those of Z Z'."""
+    values, vectors = interrupts.lapack(np.linalg.eigh, row_products(Z))
+    kept = values > _DEPENDENT * max(values[-1], 0.0)
+    values = values[kept]
+    return values, interrupts.dense_product(Z.T, vectors[:, kept] / np.sqrt(values))
+
+
+class Kronecker:
+    """M^-1 for M = S (x) A + lam on the weights and S on the intercepts, in the coordinates x - mu."""
+
+    def __init__(self, rows: Covariance, lam: float, S: FloatArray) -> None:
+        self.rows, self.lam = rows, lam
+        values, self.vectors = np.linalg.eigh(S)
+        self.values = np.maximum(values, 1e-12 * values[-1])
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        Q, U, mu = self.rows.vectors, self.vectors, self.rows.mu
+        out = np.empty_like(R)
+        turned = (R[:-1] - np.outer(mu, R[-1])) @ U
+        inner = Q.T @ turned
+        M = np.outer(self.rows.values, self.values) + self.lam
+        if self.rows.rest is None:
+            out[:-1] = (Q @ (inner / M)) @ U.T
+        else:
+            outside = self.rows.rest * self.values + self.lam
+            turned += Q @ (inner * (outside / M - 1.0))
+            out[:-1] = (turned / outside) @ U.T
+        out[-1] = U @ ((R[-1] @ U) / self.values)
+        out[-1] -= mu @ out[:-1]
+        return out
