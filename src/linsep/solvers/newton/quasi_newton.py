@@ -213,6 +213,13 @@ class QuasiNewton:
         step[-1] -= dot(mu, step[:-1])
         return step, decrement, math.inf
 
+    def give_way(self) -> bool:
+        """Leave the rest to the fallback, or to what takes its place."""
+        if self.steps < 0 or self._start is None:
+            return self._fallback.give_way()
+        self.steps = -1
+        return True
+
     def _too_slow(self, size: float, goal: float) -> bool:
         """Whether too many steps are left, twice in a row, or a better M is cheap and promises much."""
         assert self._start is not None
