@@ -175,3 +175,11 @@ def test_fallback_takes_over_where_no_step_descends(factor):
     direction = quasi_newton.QuasiNewton(Cholesky(problem.centre()), 0, 30.0, _Nonsense(factor))
     found = newton.solve(problem, np.zeros(problem.order), Stop(1e-6), direction)
     assert found.status is Status.CERTIFIED
+
+
+def test_dependent_columns_of_equal_size_take_no_more_passes_than_independent_ones():
+    X, y = _dependent(2_000, 300)
+    passes = LinearClassifier("logistic", C=1.0, solver="newton-cg").fit(X, y).n_passes_
+    uneven = X * np.random.default_rng(1).uniform(1.0, 5.0, X.shape[1])
+    more = LinearClassifier("logistic", C=1.0, solver="newton-cg").fit(uneven, y).n_passes_
+    assert passes < 40 < more  # uneven steps leave the span of the rows
