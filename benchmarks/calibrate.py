@@ -40,7 +40,7 @@ from linsep.solvers.cost import work
 from linsep.solvers.cost.work import FEATURES, Law, Prices, features, terms
 from linsep.solvers.dual_ascent.native import Ascent
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.prediction import WORK
+from linsep.solvers.prediction import BUDGETED, WORK
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "results" / "calibration.csv"
@@ -192,13 +192,15 @@ def fit_laws(
     for (method, kind), some in sorted(samples.items()):
         X, y = np.array([terms(x) for x, _ in some]), np.array([y for _, y in some])
         law = _least_squares(X, y)
-        laws[method, kind] = law
         residual = y - np.clip(X @ law.coefficients, law.least, law.most)
+        deviation = round(float(np.sqrt(np.mean(residual**2))), 3)
+        law = laws[method, kind] = replace(law, spread=0.0 if method in BUDGETED else deviation)
         written[method][kind] = {
             "coefficients": [float(f"{c:.4g}") for c in law.coefficients],
             "least": round(law.least, 3),
             "most": round(law.most, 3),
-            "residual": round(float(np.sqrt(np.mean(residual**2))), 3),
+            "residual": deviation,
+            "spread": law.spread,
             "fits": len(some),
         }
     return Prices(price, laws, ranges), dict(written)

@@ -105,6 +105,8 @@ _CALIBRATION: dict[str, Callable[[], Made]] = {
     "decaying 800 x 2,500": lambda: decaying(800, 2_500, 1.0),
     "decaying 200 x 5,000": lambda: decaying(200, 5_000, 0.5),
     "decaying 1,200 x 3,000": lambda: decaying(1_200, 3_000, 0.7, seed=2),
+    "decaying 300,000 x 25": lambda: decaying(300_000, 25, 0.3, noise=2.0),
+    "unscaled 250,000 x 20": lambda: unscaled(250_000, 20, 3.0),
     "unscaled 30,000 x 40": lambda: unscaled(30_000, 40, 3.0),
     "unscaled 3,000 x 300": lambda: unscaled(3_000, 300, 2.0),
     "unscaled 1,000 x 2,000": lambda: unscaled(1_000, 2_000, 2.0),

@@ -43,7 +43,7 @@ from linsep.solvers.l1 import native as native_l1
 from linsep.solvers.l1 import working_set
 from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
 from linsep.solvers.newton import cluster as newton_cluster
-from linsep.solvers.newton import gram_reduction
+from linsep.solvers.newton import gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.prediction import predict
 
@@ -146,7 +146,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     """Solvers that take the problem, without those that would do the same as another one, or more.
 
     A native fit does not look at the clock, so it needs limits that it surely keeps; where it does, the same method in
-    Python takes longer. Bands about the kink need many rows per feature. Losses made of straight lines have a solver
+    Python takes longer. The Hessian of a pilot is for features so many that the Hessian of all rows is expensive.
+    Bands about the kink need many rows per feature. Losses made of straight lines have a solver
     for all that no other one takes. Without a penalty nothing bounds the number of products, so conjugate gradients are
     for more features than a matrix can have.
     """
@@ -159,6 +160,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
         able.discard("newton-cg")
     if "small" in able:
         able -= {"newton", "newton-pilot"}
+    if "newton-pilot" in able and not subsampled.pilot_pays(problem):
+        able.discard("newton-pilot")
     if problem.data.location is Location.MEMORY:
         able.discard("newton-rounds")
     elif problem.data.location is Location.CLUSTER and "newton-rounds" in able:

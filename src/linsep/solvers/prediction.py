@@ -29,9 +29,8 @@ WORK: dict[str, Declared] = {
     "globbing": sifting.work,
 }
 NATIVE = ("small", "interior")  # one native call each
+BUDGETED = ("dual-cd",)  # hand over once they have cost as much as the next best method would
 _ASKING = 1e-4  # seconds for each method compared, below which a native one is taken unasked: twenty times the price
-
-_EXACT = 5e-3  # seconds below which the native interior point method is taken unasked: its multipliers are exact
 
 
 @lru_cache(maxsize=4096)
@@ -44,7 +43,7 @@ def taken_unasked(
     law = prices().laws[method, kind]
     usual = math.exp(0.5 * (law.least + law.most))
     seconds = usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse))
-    return seconds < (_EXACT if method == "interior" else _ASKING * count)
+    return seconds < _ASKING * count
 
 
 class Prediction:

@@ -14,9 +14,9 @@ from linsep.problem import Problem
 from linsep.solution import Stop
 from linsep.solvers import SOLVERS, choose
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, shape_of
-from linsep.solvers.cost.work import FEATURES, features, kind_of, prices, terms
-from linsep.solvers.newton import gram_reduction
-from linsep.solvers.prediction import WORK, Prediction, predict, taken_unasked
+from linsep.solvers.cost.work import FEATURES, Law, features, kind_of, prices, terms
+from linsep.solvers.newton import gram_reduction, subsampled
+from linsep.solvers.prediction import BUDGETED, WORK, Prediction, predict, taken_unasked
 
 SHAPES = [
     Shape(150, 4, 600, hardness=10.0),
@@ -62,7 +62,18 @@ def test_laws_stay_within_what_calibration_has_seen(name):
         for hard in (0.0, 1e-300, 1.0, 1e300, math.inf):
             shape = replace(SHAPES[1], hardness=hard)
             count = law.iterations(known.terms(shape, 1e-6))
-            assert math.exp(law.least) * (1 - 1e-9) <= count <= math.exp(law.most) * (1 + 1e-9)
+            median = count * math.exp(-0.5 * law.spread**2)
+            assert math.exp(law.least) * (1 - 1e-9) <= median <= math.exp(law.most) * (1 + 1e-9)
+
+
+def test_a_method_that_varies_more_is_expected_to_take_longer():
+    steady = Law((1.0, 0.5), -9.0, 9.0)
+    varying = replace(steady, spread=0.8)
+    assert varying.iterations((1.0, 1.0)) == pytest.approx(
+        math.exp(0.32) * steady.iterations((1.0, 1.0))
+    )
+    for (method, _), law in prices().laws.items():
+        assert (law.spread == 0.0) == (method in BUDGETED)
 
 
 def test_unknown_methods_cost_too_much():
@@ -139,3 +150,10 @@ def test_rows_elsewhere_count_as_middling():
     unknown = Shape(10_000, 50, 500_000, location=Location.DISK)
     assumed = prices().assumed(unknown)
     assert math.isnan(unknown.hardness) and assumed.hardness > 0.0
+
+
+def test_no_pilot_for_a_cheap_hessian():
+    for d, pays in ((20, False), (200, True)):
+        X, sign = rows(6_000, d)
+        problem = Problem(get("logistic"), ElasticNet(1.0), Memory(X, sign, n_threads=1))
+        assert subsampled.pilot_pays(problem) == pays

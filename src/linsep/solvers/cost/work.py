@@ -1,10 +1,11 @@
 """Predicted time of a method: counts of what one iteration does, times a fitted number of iterations.
 
 A method declares the work of one iteration as counts (``Work``). ``prices.json`` holds the price of each count in
-nanoseconds and, for every method and kind of loss, one law for the number of iterations: the exponential of a linear
-function of ``terms``, between the least and the greatest number that calibration has seen. Both are measured by
-``make calibrate`` on one thread and committed, so a choice depends on the problem alone, not on the machine. The file
-is JSON because Python 3.10 reads no TOML.
+nanoseconds and, for every method and kind of loss, one law for the number of iterations: log-normal about the
+exponential of a linear function of ``terms``, between the least and the greatest number that calibration has seen.
+What is predicted is the mean, so that of two methods with the same median the one that varies less is chosen. Prices
+and laws are measured by ``make calibrate`` on one thread and committed, so a choice depends on the problem alone, not
+on the machine. The file is JSON because Python 3.10 reads no TOML.
 """
 
 from __future__ import annotations
@@ -64,16 +65,17 @@ def terms(at: tuple[float, ...]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Law:
-    """log(iterations) = coefficients . terms, within bounds."""
+    """log(iterations) = coefficients . terms, within bounds, and normally distributed about that."""
 
     coefficients: tuple[float, ...]
     least: float
     most: float
+    spread: float = 0.0  #: standard deviation in calibration; 0 for a method that hands over where it takes long
 
     def iterations(self, at: tuple[float, ...]) -> float:
-        """Predicted iterations for these terms."""
+        """Expected iterations for these terms: more than their median where they vary much."""
         found = sum(c * x for c, x in zip(self.coefficients, at, strict=True))
-        return math.exp(min(max(found, self.least), self.most))
+        return math.exp(min(max(found, self.least), self.most) + 0.5 * self.spread**2)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def parse(text: str) -> Prices:
     """Prices from the text of a JSON file."""
     given: dict[str, Any] = json.loads(text)
     laws = {
-        (method, kind): Law(tuple(law["coefficients"]), law["least"], law["most"])
+        (method, kind): Law(tuple(law["coefficients"]), law["least"], law["most"], law["spread"])
         for method, kinds in given["laws"].items()
         for kind, law in kinds.items()
     }

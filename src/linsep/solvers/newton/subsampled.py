@@ -48,6 +48,7 @@ PILOT_ROWS, PILOT_MOST = 10, 40
 CORRELATED = 0.3  # squared correlations of a feature, summed, from which a pilot beats the diagonal
 PILOT_PRICE = 1.5  # products that its Gram matrix may cost in any case
 LONGEST = 30.0  # quasi-Newton steps that may be left with the Hessian of a pilot
+CHEAP_HESSIAN = 2.0  # products that a Hessian of all rows may cost for a pilot's to be of no use
 INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
 
 
@@ -70,6 +71,15 @@ def preconditioned_work(shape: Shape) -> Work:
             "factors": shape.d**3 / (3.0 * GRAM_PASSES),
         },
     }
+
+
+def pilot_pays(problem: Problem) -> bool:
+    """Whether the Hessian of all rows costs so much that the Hessian of a sample may save time.
+
+    It saves little where both are cheap, and steps with it are slow where the sample misses rare values.
+    """
+    row, factored = prices_of(problem)
+    return factored + row * problem.data.n > CHEAP_HESSIAN
 
 
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -139,6 +149,11 @@ class PilotHessian:
         self._factor: Factor | None = None
         self._single = True
 
+    @property
+    def missing(self) -> bool:
+        """Whether it has not been made yet."""
+        return self._factor is None
+
     def promises(self, some: Problem, mu: FloatArray) -> bool:
         """Whether the squared correlations of a feature with all others add up to more than ``CORRELATED``."""
         S = _eliminate(some, some.hessian(mu, single=True))
@@ -202,8 +217,9 @@ class Adaptive:
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         if self._cholesky is None:
-            if self._hessian is not None and self._gradients.products > HARD:
-                self._hessian.refresh(theta)
+            hessian = self._hessian
+            if hessian is not None and (hessian.missing or self._gradients.products > HARD):
+                hessian.refresh(theta)
             if not self._gradients.stalled:
                 step = self._gradients(run, theta, value, g)
             if not self._gradients.stalled:
