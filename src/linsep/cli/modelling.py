@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,9 +127,9 @@ def estimator(options: Any, regression: bool) -> Any:
     return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
 
 
-def encoder_for(table: Any, standardise: bool) -> Encoder | None:
-    """The encoder of a table, fitted to it where it is stored; None if the file held a matrix."""
-    encoder = Encoder(standardise=standardise)
+def encoder_for(table: Any, standardise: bool, dropped: Collection[str] = ()) -> Encoder | None:
+    """Encoder of a table without the ``dropped`` columns, fitted where it is stored; None if the file held a matrix."""
+    encoder = Encoder(standardise=standardise, types=dict.fromkeys(dropped, "drop") or None)
     if isinstance(table, Table):
         if table.matrix is not None:
             return None

@@ -279,6 +279,11 @@ def _numbers(model: Any, table: Table) -> FloatArray:
 
 def is_regression(y: npt.NDArray[Any], task: str) -> bool:
     """Whether the target is a number rather than a class."""
+    if task == "regress" and y.dtype.kind not in "iuf":
+        raise BadInput(
+            f"--task regress needs a target of numbers, but it holds text, for instance {str(y[0])!r}; correct these "
+            "values, or use --task classify."
+        )
     if task != "auto":
         return task == "regress"
     if y.dtype.kind != "f":
