@@ -156,7 +156,7 @@ def require_tolerance(tol: Any) -> None:
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
         raise BadInput(
             f"tol must be a number between 0 and 1, got {tol!r}: it is the relative gap to prove, for instance 1e-6 of "
-            "the objective; from 1 on nothing would be proven, and 0 is out of reach."
+            "the objective; a gap of 1 or more proves nothing, and 0 is out of reach."
         )
 
 

@@ -30,7 +30,7 @@ def existing(path: str | os.PathLike[str]) -> str:
     """The path as text, if something is there; the error says where it was looked for."""
     text = check_path(path)
     if not os.path.exists(text):
-        where = f"there is no such file (looked for it from {os.getcwd()})"
+        where = f"no such file (relative to {os.getcwd()})"
         raise FileNotFoundError(errno.ENOENT, where, text)
     return text
 

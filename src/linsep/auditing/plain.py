@@ -86,5 +86,5 @@ def check_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
     unknown = [each for each in np.unique(y).tolist() if each not in known]
     if unknown:
         raise BadInput(
-            f"y holds {unknown[0]!r}, which is no class of the model; it knows {classes.tolist()}."
+            f"y holds {unknown[0]!r}, which is not a class of the model; its classes are {classes.tolist()}."
         )

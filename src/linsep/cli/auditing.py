@@ -35,7 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--model",
         metavar="FILE",
-        help="ONNX, skops or LIBLINEAR file; skops files know their objective, pickles are refused",
+        help="ONNX, skops or LIBLINEAR file; skops files state their objective; pickles are not accepted",
     )
     names = ", ".join((*NAMES, *COUPLED))
     group.add_argument("--loss", help=f"one of {names}; default logistic")

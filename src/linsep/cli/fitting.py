@@ -115,7 +115,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
         say(
             options,
-            "the table fits in memory: nothing is cached, and after a kill it is fitted again",
+            "the table fits in memory: nothing is cached, and a killed fit starts again from the beginning",
         )
     final = clone(model).set_params(C=judgement.C).fit(numbers.X, numbers.y)
     give_back()

@@ -193,7 +193,7 @@ def refuse_unlabelled(table: Table) -> Table:
     if table.y is None:
         names = ", ".join(map(repr, table.columns[:20]))
         raise BadInput(
-            f"{table.source}: say which column to predict: --target NAME; there are {names}."
+            f"{table.source}: name the column to predict with --target NAME; the columns are {names}."
         )
     return table
 

@@ -107,13 +107,13 @@ def _loss_for(fact: str, what: str, given: Any) -> Loss:
     loss = losses.get(given)
     if not loss.convex:
         raise Refused(
-            f"the loss {loss.name!r} is not convex, so that no certificate of this class could prove its minimum; "
-            "linsep.ZeroOneClassifier minimises the number of errors, with a proof."
+            f"the loss {loss.name!r} is not convex, so its minimum cannot be certified; use "
+            "linsep.ZeroOneClassifier, which minimises the number of errors, with a proof."
         )
     if not getattr(loss, fact):
         known = (losses.get(name) for name in losses.NAMES)
         fit = ", ".join(loss.name for loss in known if getattr(loss, fact) and loss.convex)
-        raise BadInput(f"the loss {loss.name!r} is not meant for {what}; use one of {fit}.")
+        raise BadInput(f"the loss {loss.name!r} is not a loss for {what}; use one of {fit}.")
     return loss
 
 

@@ -37,7 +37,7 @@ class ConvexityCheck:
     def __str__(self) -> str:
         low, high, chords = self.tried
         if self.witness is None:
-            return f"convex as far as {chords} chords in [{low:g}, {high:g}] tell"
+            return f"convex on {chords} tested chords in [{low:g}, {high:g}]"
         a, b, t = self.witness
         return f"not convex: at {t:g} * {a:g} + {1 - t:g} * {b:g} it lies {self.excess:g} above its chord"
 

@@ -337,7 +337,7 @@ def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
 def test_giving_up_is_not_called_rounding(tuned):
     X, y = text(n=200, d=600, seed=6)
     tuned(coordinate_rounds=1, interior_l1_limit=1)
-    with pytest.warns(ConvergenceWarning, match="gave up.*Lower C"):
+    with pytest.warns(ConvergenceWarning, match="stalled.*Lower C"):
         model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
     assert model.coef_.any() and model.certificate_.relative_gap > 1e-4
 
