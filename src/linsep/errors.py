@@ -28,6 +28,21 @@ from typing import Any
 
 import sklearn.exceptions
 
+__all__ = [
+    "BadFile",
+    "BadInput",
+    "BadModelFile",
+    "CertificateError",
+    "ClusterError",
+    "ConvergenceWarning",
+    "InseparableData",
+    "LinsepError",
+    "NonFinite",
+    "NotNumbers",
+    "Refused",
+    "SeparableData",
+]
+
 
 class LinsepError(ValueError):
     """Root of all linsep errors."""
@@ -93,7 +108,7 @@ class SeparableData(LinsepError):
     Attributes
     ----------
     direction : tuple (w, b) or None
-        Along ``t * (w, b)`` the empirical risk decreases for ever as t grows.
+        Along ``t * (w, b)`` the empirical risk decreases forever as t grows.
     rows : sequence of int or None
         Rows whose loss tends to its infimum along the direction.
     """
@@ -133,7 +148,7 @@ class CertificateError(LinsepError):
 
 
 class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
-    """A limit stopped the fit above ``tol``; ``certificate`` holds the gap proven so far."""
+    """Warning that a fit ended with a gap above ``tol``; ``certificate`` holds the gap proven so far."""
 
     def __init__(self, message: str = "", certificate: Any = None) -> None:
         super().__init__(message)

@@ -19,7 +19,7 @@ def sql(
     proba: bool = True,
     class_column: str = "prediction",
 ) -> str:
-    """A SELECT in standard SQL that gives each row of ``table`` its scores, class and probabilities.
+    """Write the model as a SELECT in standard SQL: scores, class and probabilities of each row of ``table``.
 
     Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder`, and the scalers, imputers,
     encoders and polynomials of a scikit-learn pipeline, are written as CASE expressions and sums; a model with texts,
