@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from linsep.certificates import Optimality
+from linsep.paths import no_such_file
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def fail(options: Any, error: BaseException, code: int) -> int:
     elif isinstance(error, KeyboardInterrupt):
         message = "interrupted"
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
-        message = f"{error.filename}: no such file (relative to {Path.cwd()})."
+        message = f"{error.filename}: {no_such_file(os.fsdecode(error.filename))}."
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}."
     with contextlib.suppress(BrokenPipeError):
