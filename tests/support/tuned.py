@@ -42,6 +42,7 @@ PLACES = {
     "cluster_few_entries": "linsep.solvers.newton.cluster.FEW_ENTRIES",
     "native_l1_entries": "linsep.solvers.l1.native.ENTRIES",
     "coordinate_rounds": "linsep.solvers.l1.coordinate.MAX_ROUNDS",
+    "working_set_rounds": "linsep.solvers.l1.working_set.MAX_ROUNDS",
     "interior_l1_limit": "linsep.solvers.interior.l1.LIMIT",
     "sifting_few_rounds": "linsep.solvers.interior.sifting.FEW_ROUNDS",
     "sifting_entries": "linsep.solvers.interior.sifting.ENTRIES",

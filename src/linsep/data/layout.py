@@ -13,7 +13,7 @@ from linsep.interrupts import slices
 
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
 SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
-MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
+MANY_BLOCKS = 4  # that threads can share evenly: data have as many before their blocks grow
 FAN = 16  # totals of partitions that are added up in one place
 GRAIN = 16  # rows of a dense block are a multiple of it, so that large ones split into equal pieces
 

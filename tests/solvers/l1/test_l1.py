@@ -38,8 +38,10 @@ from linsep.data import Memory
 from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Linearised
-from linsep.solvers.l1 import prox_newton
+from linsep.solution import Linearised, Stop
+from linsep.solvers.l1 import coordinate, prox_newton
+from linsep.solvers.null_model import null_model
+from linsep.solvers.run import Run, linearised
 from linsep.train import Recipe, train
 
 
@@ -334,9 +336,47 @@ def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
     assert model.coef_.any() and verify(model, X, target).certified
 
 
+def _common_factors(n, d, noise, seed=0):
+    """Columns that share three factors, and labels of a linear model."""
+    rng = np.random.default_rng(seed)
+    X = 0.3 * rng.standard_normal((n, d))
+    X += rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    z = X @ rng.standard_normal(d)
+    return X, np.where(z / z.std() + noise * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_correlated_features_that_nearly_all_enter_take_few_passes(l1_ratio):
+    X, y = _common_factors(2_000, 200, 0.5)
+    model = LinearClassifier("logistic", C=1e3, l1_ratio=l1_ratio).fit(X, y)
+    assert model.certificate_.certified
+    assert np.count_nonzero(model.coef_) > 100
+    assert model.n_passes_ < 60  # coordinate descent takes thousands
+
+
+def test_coordinate_descent_leaves_correlated_features_to_newtons_method_in_time():
+    X, y = _common_factors(200, 1_100, 1.0)
+    passes = {}
+    for budget in (0.5, np.inf):
+        problem = Problem(losses.get("logistic"), ElasticNet(30.0, 1.0), Memory(X, y), True)
+        run = Run(problem, Stop(1e-6))
+        null, _ = null_model(problem)
+        run.close(null, linearised(null, np.zeros_like(null)))
+        coordinate.solve(run, null, budget)
+        passes[budget] = problem.passes
+    assert passes[0.5] < 0.5 * passes[np.inf]
+    assert LinearClassifier("logistic", C=30.0, l1_ratio=1.0).fit(X, y).certificate_.certified
+
+
+def test_few_separated_features_take_the_central_path():
+    X, y = _common_factors(900, 17, 0.0)
+    model = LinearClassifier("squared_hinge", C=1e4, l1_ratio=1.0).fit(X, y)
+    assert model.certificate_.certified
+
+
 def test_giving_up_is_not_called_rounding(tuned):
     X, y = text(n=200, d=600, seed=6)
-    tuned(coordinate_rounds=1, interior_l1_limit=1)
+    tuned(coordinate_rounds=1, working_set_rounds=0, interior_l1_limit=1)
     with pytest.warns(ConvergenceWarning, match="stalled.*Lower C"):
         model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
     assert model.coef_.any() and model.certificate_.relative_gap > 1e-4

@@ -7,7 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import LinearClassifier
-from linsep.solvers.newton import quasi_newton
+from linsep.data import Memory
+from linsep.losses import get
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Status, Stop
+from linsep.solvers.newton import quasi_newton, subsampled
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton.directions import Cholesky
 from linsep.solvers.newton.quasi_newton import _Pairs
 
 
@@ -109,3 +116,70 @@ def test_shifted_columns_of_all_sizes(fit_intercept):
     other = LinearClassifier("logistic", solver="newton", fit_intercept=fit_intercept).fit(X, y)
     assert model.certificate_.certified
     assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-6)
+
+
+def _dependent(n, d, seed=0):
+    """Standardised columns, a tenth of them linear combinations of the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    spare = max(2, d // 10)
+    X[:, :spare] = X[:, -10:] @ rng.standard_normal((10, spare))
+    X /= X.std(axis=0)
+    z = X @ rng.standard_normal(d)
+    return X, np.where(z / z.std() + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
+@pytest.mark.parametrize("C", [100.0, 1e4, 1e6])
+def test_dependent_columns_with_a_weak_penalty(loss, C):
+    X, y = _dependent(20_000, 40)
+    for solver in ("auto", "newton-pilot"):
+        model = LinearClassifier(loss, C=C, solver=solver).fit(X, y)
+        assert model.certificate_.certified, solver
+
+
+def test_hessian_of_a_pilot_is_made_in_double_precision_where_pivots_are_small():
+    X, y = _dependent(20_000, 40)
+    problem = Problem(get("squared_hinge"), ElasticNet(1e4), Memory(X, y), True)
+    hessian = subsampled.PilotHessian(problem, 0)
+    hessian.refresh(np.zeros(problem.order))
+    assert 0.0 < hessian._factor.least < 1e-8
+    apply = hessian(problem)
+    rng = np.random.default_rng(0)
+    for v in rng.standard_normal((5, problem.data.d)):
+        assert v @ apply(v) > 0.0
+
+
+class _Nonsense:
+    """A Hessian of a sample that leads uphill."""
+
+    price = 0.0
+
+    def __init__(self, factor):
+        self._factor = factor
+
+    def promises(self, some, mu):
+        return True
+
+    def refresh(self, theta):
+        pass
+
+    def __call__(self, problem):
+        return lambda v: self._factor * v
+
+
+@pytest.mark.parametrize("factor", [-1.0, 1e30, np.nan])
+def test_fallback_takes_over_where_no_step_descends(factor):
+    X, y = _table(3_000, 40, 0.5)
+    problem = Problem(get("logistic"), ElasticNet(1.0), Memory(X, np.where(y, 1.0, -1.0)), True)
+    direction = quasi_newton.QuasiNewton(Cholesky(problem.centre()), 0, 30.0, _Nonsense(factor))
+    found = newton.solve(problem, np.zeros(problem.order), Stop(1e-6), direction)
+    assert found.status is Status.CERTIFIED
+
+
+def test_dependent_columns_of_equal_size_take_no_more_passes_than_independent_ones():
+    X, y = _dependent(2_000, 300)
+    passes = LinearClassifier("logistic", C=1.0, solver="newton-cg").fit(X, y).n_passes_
+    uneven = X * np.random.default_rng(1).uniform(1.0, 5.0, X.shape[1])
+    more = LinearClassifier("logistic", C=1.0, solver="newton-cg").fit(uneven, y).n_passes_
+    assert passes < 40 < more  # uneven steps leave the span of the rows

@@ -168,6 +168,8 @@ def _conclude(
     gap, value = primal.high - bound, nearest(primal.high)
     if math.isinf(value):
         return Optimality(value, 0.0, value, value, value, tol, False, 0.0, "exact")
+    if value == 0.0 < primal.high:  # an objective that underflows is not 0
+        return Optimality(value, 0.0, math.inf, math.inf, math.inf, tol, False, 0.0, "exact")
     certified = exact_fit or gap <= Fraction(tol) * primal.low
     coef_error = math.inf
     if strength > 0:

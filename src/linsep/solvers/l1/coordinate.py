@@ -8,7 +8,8 @@ The penalty comes down from where no feature wants in, by a factor of about thre
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
 until no one objects; only then is the closing pass over all of X made. Where Newton's method stalled, on the
-piecewise quadratic losses with hardly a row that has curvature left, ``solvers/interior/l1.py`` takes over.
+piecewise quadratic losses with hardly a row that has curvature left, ``solvers/interior/l1.py`` takes over. Where
+correlated features need so many sweeps that Hessians of the working set cost less, ``prox_newton.py`` does.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
@@ -29,6 +30,8 @@ from linsep.interrupts import slices
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
 from linsep.solution import Status
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work, prices, sweeps
 from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.linalg.schur_cg import Part
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
@@ -45,6 +48,18 @@ ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
 # Calls of ``solve`` that end unfinished; one is too many if they have cost so many passes and the support is small.
 UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
 _UNFINISHED, _CLOSED = 0, 1
+HESSIANS = 6.0  # steps of prox-Newton that descent may cost
+
+
+def _hessian_work(shape: Shape) -> Work:
+    """Counts of one step of prox-Newton: two sweeps, a Hessian and its factor."""
+    gram = shape.storage + "gram"
+    return {"calls": 3.0, **sweeps(shape, 2.0), gram: shape.pairs, "factors": shape.d**3 / 3.0}
+
+
+def _pass_work(shape: Shape) -> Work:
+    """Counts of one pass."""
+    return sweeps(shape, 1.0)
 
 
 class Stored:
@@ -72,6 +87,15 @@ class Stored:
         share = len(chosen) / max(1, data.d)
         return _kernels.Rows(part), np.arange(len(chosen)), share
 
+    def shape(self, chosen: IntArray | None) -> Shape:
+        """Sizes of the chosen columns, or of all of them."""
+        data = self.data
+        if chosen is None:
+            return Shape(data.n, data.d, data.n_entries, data.sparse)
+        k = len(chosen)
+        entries = data.n * k if self._sparse is None else int(self._counts[chosen].sum())
+        return Shape(data.n, k, entries, data.sparse)
+
     def sums(self, a: FloatArray) -> FloatArray:
         """X'a (a pass)."""
         if self._sparse is not None:
@@ -97,6 +121,8 @@ class Columns:
         self.scores, self.value = np.zeros(data.n), np.inf
         self.unfinished = 0  # calls of many steps
         self.l1 = problem.penalty.l1  # of the last call
+        self.budget = math.inf
+        self._began = problem.passes
         self._stored = Stored(data)
         self._read_scores()
 
@@ -133,6 +159,14 @@ class Columns:
         costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
         many = self.unfinished >= (1 if costly else UNFINISHED)
         return many and interior_l1.applies(self.problem)
+
+    def overspent(self, chosen: IntArray) -> bool:
+        """Whether descent has cost as much as its budget of prox-Newton's steps on these features."""
+        shape = self._stored.shape(chosen)
+        passes = prices().iteration(_hessian_work, shape) / prices().iteration(
+            _pass_work, self._stored.shape(None)
+        )
+        return self.problem.passes - self._began > self.budget * passes
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
         """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
@@ -175,10 +209,14 @@ class Columns:
         return np.abs(self.sums(slope))
 
 
-def solve(run: Run[Problem], theta: FloatArray) -> bool:
-    """From theta, whose closing pass was the last, until the gap of all features closes; whether it did."""
+def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> bool:
+    """From theta, whose closing pass was the last, until the gap of all features closes; whether it did.
+
+    ``budget`` is what descent may cost, in steps of prox-Newton on the same features.
+    """
     problem = run.problem
     columns = Columns(problem, theta)
+    columns.budget = budget
     correlation = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
     try:
         if not theta[:-1].any():
@@ -204,7 +242,7 @@ def _continue_penalty(run: Run[Problem], columns: Columns, correlation: FloatArr
         run.check_limits()
         columns.solve(_choose(columns.theta, correlation, l1), l1, tol, steps)
         correlation = columns.abs_correlations()
-        if columns.stalled:
+        if columns.stalled or columns.overspent(_choose(columns.theta, correlation, asked)):
             break
     return correlation
 
@@ -242,6 +280,8 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
                 return False
             correlation, followed = columns.abs_correlations(), True
         chosen = _choose(columns.theta, correlation, NEARLY * l1)
+        if columns.overspent(chosen):
+            return False
         # few features are solved at once: that costs less than to ask the others once more
         goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
         status, gap = columns.solve(chosen, l1, goal, STEPS_PER_CALL)

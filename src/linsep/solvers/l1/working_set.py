@@ -31,6 +31,12 @@ from linsep.solvers.run import LimitReached, Run, linearised
 
 ALL = 150  # features up to which all of them are the working set
 ALL_SPARSE = 500  # the same if rows are short
+FEATURES = (
+    1000  # up to which Hessians of many of them are made where there are at least as many rows
+)
+ROWS_PER_FEATURE = (
+    4  # from which Hessians of all come first if half of the features violate optimality
+)
 CHEAP_ROW = 40  # entries
 FIRST, FIRST_FEW = 40, 400  # of the working set to begin with, at least; on a cluster
 MAX_ROUNDS = 60
@@ -111,31 +117,57 @@ def _begin(run: Run[Problem], theta: FloatArray) -> bool:
 
 def _rounds(run: Run[Problem], seed: int) -> bool:
     """Working sets until the gap of all features closes; whether it did."""
-    problem, tol = run.problem, run.stop.tol
+    problem = run.problem
     if run.best is None:
         return False
     # Columns of rows on disk are not at hand.
-    if problem.native and problem.data.location is Location.MEMORY:
-        closed = _by_columns(run)
-        if closed or not (_all(problem) or problem.loss.straight_tails):
-            return closed
+    if not (problem.native and problem.data.location is Location.MEMORY):
+        return _by_hessians(run, seed, whole=False)
+    tall = problem.data.d <= FEATURES and problem.data.n >= problem.data.d
+    whole = tall and _mostly_support(run)
+    if not whole and _by_columns(run, coordinate.HESSIANS if tall else np.inf):
+        return True
+    straight = problem.loss.straight_tails
+    if (tall or straight or _all(problem)) and _by_hessians(run, seed, whole):
+        return True
+    # Where hardly a row has curvature left, Newton's steps are short; dependent columns cost a Hessian more digits
+    # than they cost descent.
+    if (whole or _all(problem)) and not straight and interior_l1.applies(problem) and _follow(run):
+        return True
+    return tall and not _all(problem) and coordinate.solve(run, run.best[1])
+
+
+def _mostly_support(run: Run[Problem]) -> bool:
+    """Whether dense rows are many, and half of the features violate optimality: Hessians of all come first then."""
+    problem = run.problem
+    data = problem.data
+    if data.sparse or problem.loss.straight_tails or data.n < ROWS_PER_FEATURE * data.d:
+        return False
+    score = np.abs(balanced_v(run.last_sums, data.d, problem.fit_intercept))
+    return 2 * int(np.count_nonzero(score > problem.penalty.l1)) >= data.d
+
+
+def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
+    """Prox-Newton on working sets, or on the ``whole`` from the beginning; whether the gap closed."""
+    problem, tol = run.problem, run.stop.tol
+    assert run.best is not None
     theta = run.best[1]
     score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
-    chosen = np.flatnonzero(theta[:-1])
+    chosen = np.arange(problem.data.d) if whole else np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
     growing = True
     mu = problem.centre() if problem.data.location is Location.CLUSTER else None
     for _ in range(MAX_ROUNDS):
         chosen = _grown(problem, chosen, theta, score)
-        whole = len(chosen) == problem.data.d
+        every = len(chosen) == problem.data.d
         goal = inner * tol
-        if growing and not whole:
+        if growing and not every:
             goal = max(goal, 0.25 * relative)
         found = _on(problem, chosen, theta, goal, run, seed, mu)
         theta, base, step = (
             _full(problem, chosen, x) for x in (found.theta, found.base, found.step)
         )
-        if run.close(theta, linearised(base, step), found.sums if whole else None):
+        if run.close(theta, linearised(base, step), found.sums if every else None):
             return True
         score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
         gap = run.trace[-1].primal - run.trace[-1].dual
@@ -152,8 +184,10 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     return False
 
 
-def _by_columns(run: Run[Problem]) -> bool:
+def _by_columns(run: Run[Problem], budget: float) -> bool:
     """The methods that read columns, where they are the ones to take: whether the gap closed.
+
+    ``budget`` is that of coordinate descent, in steps of prox-Newton.
 
     Losses with straight tails may have no curvature to go by: few rows of the Huber loss have any while the targets are
     many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
@@ -170,7 +204,7 @@ def _by_columns(run: Run[Problem]) -> bool:
         )
         if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
             return True
-    closed = not _all(problem) and coordinate.solve(run, run.best[1])
+    closed = not _all(problem) and coordinate.solve(run, run.best[1], budget)
     if not closed and straight:
         run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
     return closed

@@ -80,6 +80,11 @@ class Cholesky:
         delta = solve_spd(H, rhs, definite=problem.lam > 0)
         return self._placed(delta), dot(rhs, delta), 0.0
 
+    def give_way(self) -> bool:
+        """Change to double precision."""
+        was, self._exact = self._exact, True
+        return not was
+
     def _refine(
         self, problem: Problem, H: FloatArray, rhs: FloatArray, value: float, tol: float
     ) -> Step | None:
@@ -221,6 +226,10 @@ class ConjugateGradients:
         db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
         delta = np.append(at.x, db)
         return delta, -dot(g, delta), dot(at.r, at.r)
+
+    def give_way(self) -> bool:
+        """There is no more exact direction that takes as little memory."""
+        return False
 
     @staticmethod
     def _enough(

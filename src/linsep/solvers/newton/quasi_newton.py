@@ -36,6 +36,7 @@ REST = 12.0  # steps that are left, about, with the Hessian of a sample
 CHEAP = 3.0  # price of a Hessian that is made at once if it promises much
 PATIENCE = 2  # predictions in a row that steps take too long
 CLOSED = 0.85  # gap that the gradient leaves, as a part of tol, at which the fit ends
+EVEN = 4.0  # ratio of the sizes of dense columns up to which they count as equal
 
 
 class Sampled(Protocol):
@@ -79,7 +80,7 @@ def _start(
     _, hx, h = moments
     intercept = problem.fit_intercept and h > 0.0
     mu = hx / h if intercept else np.zeros_like(hx)
-    diagonal = np.append(diagonal_of(problem, intercept, moments), h if intercept else 1.0)
+    diagonal = np.append(_sizes(problem, intercept, moments), h if intercept else 1.0)
     step = centre_gradient(g, mu) / diagonal
     slope = dot(centre_gradient(g, mu), step)
     step[-1] -= dot(mu, step[:-1])
@@ -90,6 +91,19 @@ def _start(
         error = math.sqrt(float(np.sum(diagonal[:-1] - problem.lam)) / (h * seen.data.n))
     at_once = better is not None and better.price <= CHEAP and better.promises(seen, mu)
     return _Start(mu, diagonal, gamma, error, at_once)
+
+
+def _sizes(
+    problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
+) -> FloatArray:
+    """The diagonal of M among the weights; one number for dense columns of about equal size.
+
+    Then all points stay in the span of the rows, and no error arises in directions that only the penalty curves.
+    """
+    diagonal = diagonal_of(problem, intercept, moments)
+    if not problem.data.sparse and diagonal.max() <= EVEN * diagonal.min():
+        diagonal[:] = diagonal.mean()
+    return diagonal
 
 
 class _Pairs:
@@ -212,6 +226,13 @@ class QuasiNewton:
         step, decrement = self._step(slope, z)
         step[-1] -= dot(mu, step[:-1])
         return step, decrement, math.inf
+
+    def give_way(self) -> bool:
+        """Leave the rest to the fallback, or to what takes its place."""
+        if self.steps < 0 or self._start is None:
+            return self._fallback.give_way()
+        self.steps = -1
+        return True
 
     def _too_slow(self, size: float, goal: float) -> bool:
         """Whether too many steps are left, twice in a row, or a better M is cheap and promises much."""

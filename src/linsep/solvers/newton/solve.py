@@ -50,6 +50,10 @@ class Direction(Protocol):
         """Return the step, the squared decrement -g.delta, and |r|^2 of r = H delta + g (inf: unknown)."""
         ...
 
+    def give_way(self) -> bool:
+        """Change to a more exact direction after a step that did not lower P; False if there is none."""
+        ...
+
 
 def exact_step(
     run: Run[Problem],
@@ -162,7 +166,7 @@ def solve(
                         status = Status.CERTIFIED
                         break
                 run.check_limits()
-                tiny = decrement <= FINE * value
+                tiny = abs(decrement) <= FINE * value
                 length, trial, new_value, g = _advance(
                     run, theta, value, g, found, curvatures, tried
                 )
@@ -170,14 +174,15 @@ def solve(
                     theta, value = trial, new_value
                     run.record(value)
                     recession.refuse_separated(problem, theta, value)
-                    if not curvatures.blend and (tiny or value == 0.0):
+                    ended = tiny and not (left == np.inf and direction.give_way())
+                    if not curvatures.blend and (ended or value == 0.0):
                         break
                     changed = curvatures.after_step(length, tiny)
                     short_steps += length < SHORT_STEP
                     if short_steps == stop.max_short_steps:
                         raise HandOver
                 else:
-                    changed = curvatures.to_secant()
+                    changed = direction.give_way() or curvatures.to_secant()
                     if not changed:
                         break
                 if changed:

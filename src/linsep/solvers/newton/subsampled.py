@@ -26,6 +26,7 @@ from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import (
+    REPAIRABLE,
     Cholesky,
     ConjugateGradients,
     Preconditioner,
@@ -136,6 +137,7 @@ class PilotHessian:
         self._draw = partial(sampling.sub_problem, problem, rows, seed)
         self._sub: tuple[Problem, FloatArray] | None = None  # the pilot and its centre
         self._factor: Factor | None = None
+        self._single = True
 
     def promises(self, some: Problem, mu: FloatArray) -> bool:
         """Whether the squared correlations of a feature with all others add up to more than ``CORRELATED``."""
@@ -155,10 +157,14 @@ class PilotHessian:
             self._sub = sub, sub.centre()
         sub, mu = self._sub
         sub.value_gradient(theta)
-        H = sub.hessian(mu, single=True)
-        if not np.isfinite(H).all():
-            H = sub.hessian(mu)
-        self._factor = Factor(_eliminate(sub, H), definite=True)
+        if self._single:
+            H = sub.hessian(mu, single=True)
+            if np.isfinite(H).all():
+                self._factor = Factor(_eliminate(sub, H), definite=True)
+                if self._factor.least > REPAIRABLE:
+                    return
+            self._single = False
+        self._factor = Factor(_eliminate(sub, sub.hessian(mu)), definite=True)
 
     def __call__(self, problem: Problem) -> Preconditioner:
         assert self._factor is not None
@@ -198,11 +204,19 @@ class Adaptive:
         if self._cholesky is None:
             if self._hessian is not None and self._gradients.products > HARD:
                 self._hessian.refresh(theta)
-            step = self._gradients(run, theta, value, g)
+            if not self._gradients.stalled:
+                step = self._gradients(run, theta, value, g)
             if not self._gradients.stalled:
                 return step
             self._cholesky = Cholesky(run.problem.centre())
         return self._cholesky(run, theta, value, g)
+
+    def give_way(self) -> bool:
+        """Change to Cholesky factors, at last in double precision."""
+        if self._cholesky is not None:
+            return self._cholesky.give_way()
+        self._gradients.stalled = True
+        return True
 
 
 def solve_preconditioned(
