@@ -28,6 +28,17 @@ import sklearn.datasets
 from linsep.arrays import IntArray
 from linsep.errors import BadInput
 
+__all__ = [
+    "blobs_margin",
+    "breast_cancer",
+    "digits",
+    "exclusive_or",
+    "iris",
+    "moons",
+    "overlapping",
+    "touching_hulls",
+]
+
 Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 SPECIES = ("setosa", "versicolor", "virginica")
 

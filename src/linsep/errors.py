@@ -28,6 +28,21 @@ from typing import Any
 
 import sklearn.exceptions
 
+__all__ = [
+    "BadFile",
+    "BadInput",
+    "BadModelFile",
+    "CertificateError",
+    "ClusterError",
+    "ConvergenceWarning",
+    "InseparableData",
+    "LinsepError",
+    "NonFinite",
+    "NotNumbers",
+    "Refused",
+    "SeparableData",
+]
+
 
 class LinsepError(ValueError):
     """Root of all linsep errors."""
@@ -93,7 +108,7 @@ class SeparableData(LinsepError):
     Attributes
     ----------
     direction : tuple (w, b) or None
-        Along ``t * (w, b)`` the empirical risk decreases for ever as t grows.
+        Along ``t * (w, b)`` the empirical risk decreases forever as t grows.
     rows : sequence of int or None
         Rows whose loss tends to its infimum along the direction.
     """
@@ -133,7 +148,7 @@ class CertificateError(LinsepError):
 
 
 class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
-    """A limit stopped the fit above ``tol``; ``certificate`` holds the gap proven so far."""
+    """Warning that a fit ended with a gap above ``tol``; ``certificate`` holds the gap proven so far."""
 
     def __init__(self, message: str = "", certificate: Any = None) -> None:
         super().__init__(message)
@@ -156,7 +171,7 @@ def require_tolerance(tol: Any) -> None:
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
         raise BadInput(
             f"tol must be a number between 0 and 1, got {tol!r}: it is the relative gap to prove, for instance 1e-6 of "
-            "the objective; from 1 on nothing would be proven, and 0 is out of reach."
+            "the objective; a gap of 1 or more proves nothing, and 0 is out of reach."
         )
 
 

@@ -30,9 +30,13 @@ def existing(path: str | os.PathLike[str]) -> str:
     """The path as text, if something is there; the error says where it was looked for."""
     text = check_path(path)
     if not os.path.exists(text):
-        where = f"there is no such file (looked for it from {os.getcwd()})"
-        raise FileNotFoundError(errno.ENOENT, where, text)
+        raise FileNotFoundError(errno.ENOENT, no_such_file(text), text)
     return text
+
+
+def no_such_file(path: str) -> str:
+    """Say that there is no such file, and for a relative path where it was looked for."""
+    return "no such file" + ("" if os.path.isabs(path) else f" (relative to {os.getcwd()})")
 
 
 @contextlib.contextmanager

@@ -37,27 +37,26 @@ class Status(Enum):
 _MESSAGES = {
     Status.CERTIFIED: "The relative duality gap is at most tol.",
     Status.WORKING_PRECISION: (
-        "Float64 rounding leaves no further progress, and the gap that can be proven is still "
-        "above tol. Likely causes: (a) tol is below what rounding allows for this many rows, "
-        "(b) features of very different size. Raise tol or standardise the features."
+        "Rounding in float64 prevents further progress, and the gap that can be proven is still "
+        "above tol. Likely causes: (a) tol is smaller than rounding allows for this many rows, "
+        "(b) features of very different scales. Raise tol or standardise the features."
     ),
     Status.TIME_LIMIT: (
-        "time_limit was reached first; the gap proven so far is in the certificate. "
+        "The fit reached time_limit before its gap was at most tol; the certificate holds the gap proven so far. "
         "Raise time_limit or tol, or continue with warm_start=True."
     ),
     Status.PASS_LIMIT: (
-        "max_passes was reached first; the gap proven so far is in the certificate. "
+        "The fit reached max_passes before its gap was at most tol; the certificate holds the gap proven so far. "
         "Raise max_passes or tol, or continue with warm_start=True."
     ),
     Status.GIVEN_UP: (
-        "The solver gained too little from round to round and gave up; the gap proven so far is in the certificate. "
-        "With so weak an absolute penalty hardly a row is left that curves the objective. Lower C, or give "
-        "the penalty a ridge part (l1_ratio below 1)."
+        "The solver stalled; the certificate holds the gap proven so far. With such a weak L1 penalty, hardly any row "
+        "gives the objective curvature. Lower C, or add an L2 part to the penalty (l1_ratio below 1)."
     ),
     Status.OUT_OF_RANGE: (
-        "The coefficients are optimal to tol, but their objective is no float64 number of full precision (2.3e-308 to "
-        "1.8e308), so that no certificate can state it. Fit other units of the targets: y * 2.0**k has 2.0**k times "
-        "these coefficients, and a certificate."
+        "The coefficients are optimal to tol, but their objective is outside the range of full float64 precision "
+        "(2.3e-308 to 1.8e308), so no certificate can state it. Change the units of the targets: with y * 2.0**k the "
+        "coefficients are 2.0**k times as large, and certified."
     ),
 }
 

@@ -125,7 +125,7 @@ def test_bad_calls(tmp_path):
     model = train(y, X, "-q")
     with pytest.raises(BadInput, match="has 30 features and X has 29 columns"):
         audit(model, X[:, 1:], y)
-    with pytest.raises(BadInput, match="which is no class of the model"):
+    with pytest.raises(BadInput, match="which is not a class of the model"):
         audit(model, X, y + 1)
     with pytest.raises(BadInput, match="knows its own loss"):
         audit(model, X, y, loss="hinge")

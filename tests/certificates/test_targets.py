@@ -210,7 +210,7 @@ def test_the_coefficients_are_right_where_squares_are_no_numbers(loss, k):
 
 @pytest.mark.parametrize("k", [-990, 990])
 def test_an_objective_that_is_no_number_is_not_certified(k):
-    with pytest.warns(ConvergenceWarning, match=r"no certificate can state it.*other units"):
+    with pytest.warns(ConvergenceWarning, match=r"no certificate can state it.*Change the units"):
         model, t = scaled(k)
     found = model.certificate_
     assert not found.certified

@@ -560,3 +560,23 @@ def test_the_module_is_the_command():
         [sys.executable, "-m", "linsep", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == linsep.__version__
+
+
+def test_the_held_out_error_is_that_of_a_model_without_the_row_numbers_that_the_saved_one_lacks(
+    tmp_path, capsys
+):
+    # Part of the rows does not show that the column numbers them all.
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"a": range(80), "b": rng.normal(size=80), "y": np.arange(80) * 3.5}).to_csv(
+        path, index=False
+    )
+    assert main(["fit", str(path), "--target", "y", "--no-report", "--json", "-q"]) == 0
+    facts = answer(capsys)
+    assert facts["features"] == 1 and facts["test"]["score"] < 0.5
+
+
+def test_regression_on_text_is_an_error(data, capsys):
+    for verb in ("fit", "tune"):
+        assert main([verb, str(data), "--target", "species", "--task", "regress"]) == 4
+        assert "--task regress needs a target of numbers" in capsys.readouterr().err

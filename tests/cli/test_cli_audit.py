@@ -101,3 +101,13 @@ def test_columns_by_the_names_that_a_model_knows(data, capsys):
     Path("u.csv").write_text("a,b,y\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(12)))
     assert main(["audit", "u.csv", "-t", "y", "--model", "model.txt", "--C", "1"]) == 3
     assert "LIBLINEAR L2R_LR" in capsys.readouterr().err
+
+
+def test_a_loss_that_is_not_convex_is_refused_in_one_sentence(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("u.csv").write_text("a,y\n" + "".join(f"{i % 5},{i % 2}\n" for i in range(12)))
+    Path("coef.csv").write_text("name,coefficient\na,0.1\n")
+    arguments = ["audit", "u.csv", "-t", "y", "--coef", "coef.csv", "--loss"]
+    assert main([*arguments, "zero_one"]) == 4
+    said = capsys.readouterr().err
+    assert "'zero_one' is not convex" in said and "ZeroOneClassifier" in said

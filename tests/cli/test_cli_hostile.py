@@ -202,7 +202,8 @@ def test_exit_codes(tables, case, capsys):
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 6, "not enough memory"),
         (ImportError("no module of that name"), 2, "no module of that name"),
-        (FileNotFoundError(2, "No such file", "a.csv"), 4, "a.csv: there is no such file (looked"),
+        (FileNotFoundError(2, "No such file", "a.csv"), 4, "a.csv: no such file (relative to"),
+        (FileNotFoundError(2, "No such file", "/a.csv"), 4, "/a.csv: no such file."),
         (PermissionError(13, "Permission denied", "b.csv"), 4, "b.csv: Permission denied."),
     ],
 )

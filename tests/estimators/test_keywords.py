@@ -38,7 +38,7 @@ def test_a_keyword_of_scikit_learn_names_its_replacement(kind, word):
         needed for needed, hint in REPLACEMENTS[word] if f". {hint[0].upper()}{hint[1:]}." in said
     )
     assert set(advised) <= set(inspect.signature(kind).parameters)
-    drop_in = f"linsep.sklearn.{kind.__name__} takes" in said
+    drop_in = f"use linsep.sklearn.{kind.__name__}." in said
     assert drop_in == (kind.__name__ in linsep.sklearn.__all__)
 
 
@@ -46,7 +46,7 @@ def test_a_keyword_of_scikit_learn_names_its_replacement(kind, word):
 def test_what_a_replacement_names_exists(kind):
     model = kind()
     assert clone(model).get_params() == model.get_params()
-    with pytest.raises(TypeError, match=r"has no parameter 'colour'\. It has "):
+    with pytest.raises(TypeError, match=r"has no parameter 'colour'\. Its parameters are "):
         kind(colour=1)
 
 
@@ -66,7 +66,7 @@ def test_the_alpha_of_ridge_and_lasso_has_the_c_that_the_hint_names():
 
 def test_a_solver_of_scikit_learn_is_called_so():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    with pytest.raises(BadInput, match="'lbfgs' is scikit-learn's"):
+    with pytest.raises(BadInput, match="'lbfgs' is a solver of scikit-learn"):
         linsep.LogisticRegression(solver="lbfgs").fit(X, y)
-    with pytest.raises(BadInput, match="'saga' is scikit-learn's"):
+    with pytest.raises(BadInput, match="'saga' is a solver of scikit-learn"):
         linsep.LogisticRegression(solver="saga").fit(np.vstack([X, X]), [0, 1, 2, 0, 1, 2, 0, 1])

@@ -462,7 +462,7 @@ class TestSchedules:
             ({"C": 0}, "C must lie in"),
             ({"tol": 0}, "tol must be a number between 0 and 1"),
             ({"replacement": 1}, "replacement must be True or False"),
-            ({"loss": "huber"}, "not meant for class labels"),
+            ({"loss": "huber"}, "not a loss for class labels"),
             ({"loss": "nothing"}, "Unknown loss"),
         ],
     )

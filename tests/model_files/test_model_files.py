@@ -282,9 +282,12 @@ FORGED = {
     "format as truth": (lambda m: m.update(format=True), "format number is True"),
     "format newer": (lambda m: m.update(format=3), "install a newer linsep"),
     "format huge": (lambda m: m.update(format=2**63), "install a newer linsep"),
-    "model unknown": (lambda m: m.update(model="RandomForest"), "this linsep knows"),
-    "model a path": (lambda m: m.update(model="os.system"), "this linsep knows"),
-    "model not text": (lambda m: m.update(model=["LogisticRegression"]), "this linsep knows"),
+    "model unknown": (lambda m: m.update(model="RandomForest"), "this version of linsep reads"),
+    "model a path": (lambda m: m.update(model="os.system"), "this version of linsep reads"),
+    "model not text": (
+        lambda m: m.update(model=["LogisticRegression"]),
+        "this version of linsep reads",
+    ),
     "key missing": (lambda m: m.pop("fitted"), "'fitted'"),
     "key too many": (lambda m: m.update(code="print(1)"), "'code'"),
     "params a list": (lambda m: m.update(params=[]), "must be objects"),
@@ -430,7 +433,7 @@ def test_every_byte_counts():
         (b"", "it is empty"),
         (b"PK\x03\x04" + bytes(99), "zip archive"),
         (CONTENT.replace(b"\r\n", b"\n", 1), "line ends were changed"),
-        (b"solver_type L2R_LR\nnr_class 2\n" * 9, "does not begin as a linsep model"),
+        (b"solver_type L2R_LR\nnr_class 2\n" * 9, "does not start like a linsep model"),
         (b"LINSEP\r\n" + struct.pack("<Q", 2**63) + bytes(99), "too short"),
         (b"LINSEP\r\n" + struct.pack("<Q", 10**9) + bytes(99), "too short"),
     ],
@@ -511,7 +514,7 @@ def test_the_header_is_what_the_page_says():
 COMMANDED = {
     "good": (lambda content: content, 0, ""),
     "empty": (lambda content: b"", 5, "it is empty"),
-    "cut in the header": (lambda content: content[:20], 5, "does not begin"),
+    "cut in the header": (lambda content: content[:20], 5, "does not start"),
     "cut in the manifest": (lambda content: content[:200], 5, "too short"),
     "cut in the arrays": (lambda content: content[:-64], 5, "too short"),
     "a bit turned": (lambda content: content[:99] + b"\0" + content[100:], 5, "checksum"),
@@ -524,7 +527,7 @@ COMMANDED = {
         5,
         "finite",
     ),
-    "a table": (lambda content: b"a,b\n1,2\n" * 20, 5, "does not begin"),
+    "a table": (lambda content: b"a,b\n1,2\n" * 20, 5, "does not start"),
 }
 
 

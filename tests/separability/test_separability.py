@@ -340,12 +340,14 @@ def test_an_answer_is_about_its_columns_and_classes():
 
 def test_answers_read_aloud():
     X, y = quasi()
-    assert str(separate(X, y)).startswith("inseparable: the hulls of the classes share a point")
+    assert str(separate(X, y)).startswith(
+        "inseparable: the convex hulls of the classes share a point"
+    )
     assert "quasi-separable" in str(separate(X, y))
     answer = separate([[0.0], [1.0]], [0, 1])
     assert 0.499 < answer.margin < 0.5  # rounded down, and so is what is printed
     assert str(answer) == (
-        "separable: a hyperplane has every row at distance >= 0.499 on the side of its class (1 pass)"
+        "separable: a hyperplane separates the classes, every row at distance >= 0.499 (1 pass)"
     )
 
 

@@ -210,7 +210,7 @@ def test_the_warning_tells_a_single_entry_from_a_column_and_an_offset_from_a_siz
     assert blame(replace(proof, certified=True), large) == ""
     assert "Column 1 " in blame(proof, sp.csr_matrix(outlier))
     limited = explain(Status.TIME_LIMIT, proof, outlier)
-    assert limited.startswith("time_limit was reached first")
+    assert limited.startswith("The fit reached time_limit before")
     assert explain(Status.WORKING_PRECISION, proof, outlier).startswith("Column 1 ")
 
 

@@ -128,7 +128,7 @@ def test_times():
         (["x"] * 30, "constant: every value is 'x'"),
         ([math.nan] * 30, "every value is missing"),
         ([None] * 30, "every value is missing"),
-        (list(range(30)), "a running number"),
+        (list(range(30)), "a row number"),
         ([f"k{i}" for i in range(30)], "an identifier: different in every row"),
         ([f"{i + 1}/3/2024" for i in range(30)], "dates are read as such if written 2024-01-31"),
         (pd.to_datetime(["2024-01-01"] * 30), "constant"),

@@ -242,8 +242,10 @@ def test_the_format_is_found_out(tmp_path):
         read_table(tmp_path / "bad.svm")
     with pytest.raises(BadInput, match="no column names"):
         read_table(tmp_path / "data.svm", "y")
-    with pytest.raises(FileNotFoundError, match=r"no such file \(looked for it from"):
+    with pytest.raises(FileNotFoundError, match=r"no such file: '/"):
         read_table(tmp_path / "missing.csv")
+    with pytest.raises(FileNotFoundError, match=r"no such file \(relative to"):
+        read_table("missing.csv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(IsADirectoryError, match="without files"):
         read_table(tmp_path / "empty")

@@ -60,8 +60,8 @@ def audit(  # noqa: PLR0913
     loss, C, l1_ratio
         The objective of plain coefficients and of ONNX files: (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i
         loss(m_i), where s_i are the sample weights; by default "logistic", 1 and 0. ``loss`` is a name or instance of
-        linsep.losses, or "multinomial" or "crammer_singer". Model files of LIBLINEAR need ``C``. Other models know
-        theirs: with one, an error.
+        linsep.losses, or "multinomial" or "crammer_singer". Model files of LIBLINEAR need ``C``. Other models
+        contain their objective; passing one of these for them raises an error.
     alpha : float or array
         Penalty of ``fit_regularized`` in statsmodels, whose results do not keep it; its L1_wt is ``l1_ratio``.
     epsilon : float

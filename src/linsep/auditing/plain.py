@@ -13,6 +13,7 @@ from linsep.auditing.objectives import Given, Objective, Part, split
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
+from linsep.losses.laws import require_convex
 from linsep.sklearn_objectives import class_factors, codes, one_vs_rest, weighted
 
 #: Losses of all classes together, by name.
@@ -58,7 +59,7 @@ def _loss_and_parts(
     name = "logistic" if stated.loss is None else stated.loss
     coupled = COUPLED.get(name) if isinstance(name, str) else None
     if coupled is None:
-        loss = _with_epsilon(losses.get(name), stated.epsilon)
+        loss = _with_epsilon(require_convex(losses.get(name)), stated.epsilon)
         numeric = classes is None and np.issubdtype(given.y.dtype, np.floating)
         if (numeric and loss.regression) or not loss.classification:
             part = Part(target=given.y.astype(float), weight=given.weight)
@@ -86,5 +87,5 @@ def check_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
     unknown = [each for each in np.unique(y).tolist() if each not in known]
     if unknown:
         raise BadInput(
-            f"y holds {unknown[0]!r}, which is no class of the model; it knows {classes.tolist()}."
+            f"y holds {unknown[0]!r}, which is not a class of the model; its classes are {classes.tolist()}."
         )

@@ -43,7 +43,7 @@ def is_results(model: Any) -> bool:
 def read(results: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
     """The problem of fitted results, on their own rows unless others are given."""
     if sample_weight is not None:
-        raise BadInput("Results of statsmodels know their weights: leave out sample_weight.")
+        raise BadInput("statsmodels results contain their weights: leave out sample_weight.")
     name, reader = _reader(results)
     params = np.asarray(results.params, dtype=np.float64)
     rows, given = _rows(results, X, y, params)

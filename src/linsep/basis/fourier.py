@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """cos(2 pi k t) and sin(2 pi k t), k = 1 ... n_frequencies, with t = (x_j - start)/period.
+    """Fourier basis cos(2 pi k t), sin(2 pi k t), k = 1 ... n_frequencies, with t = (x_j - start)/period.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from linsep import arguments
 
 
 class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """psi_{l,k}(t) = 2^(l/2) psi(2^l t - k) of t = (x_j - low)/(high - low), l < ``levels``, k < 2^l.
+    """Haar wavelets 2^(l/2) psi(2^l t - k) of t = (x_j - low)/(high - low), l < ``levels``, k < 2^l.
 
     psi is +1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere. With the intercept of the learner the
     functions of one feature span every step function on 2^levels equal cells, and they are

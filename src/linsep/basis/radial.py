@@ -47,7 +47,7 @@ PLACEMENTS = {"farthest": farthest, "quantiles": quantiles}
 
 
 class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """exp(-|x - m|^2 / c) for each centre m.
+    """Radial basis functions exp(-|x - m|^2 / c), one for each centre m.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """max(0, a.x + b) for each pair (a, b): a layer of rectified units that is not trained.
+    """Rectified functions max(0, a.x + b), one for each pair (a, b): a layer of units that is not trained.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _UNDERFLOW = 2.0**-1073
 
 @dataclass(frozen=True)
 class Optimality:
-    """Two numbers that enclose the minimum of the objective; all in the units users read.
+    """Certificate of optimality: two numbers that enclose the minimum of the objective.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
     l1, lam = part.penalty.l1, part.penalty.l2
     if not l1 > 0.0:
         raise Refused(
-            "screen needs l1_ratio > 0 and a finite C: without an absolute penalty no weight is zero."
+            "screen needs l1_ratio > 0 and a finite C: without an L1 penalty no coefficient is exactly zero."
         )
     certificate = recheck_part(part)
     gap = certificate.gap / part.penalty.scale

@@ -163,7 +163,7 @@ def verify(
     if complaint:
         raise CertificateError(
             f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
-            f"Found: {found.describe(advice=False)}. {complaint} Give verify the same rows, order, targets and weights "
+            f"Found: {found.describe(advice=False)}. {complaint} Pass verify the same rows, order, targets and weights "
             "as fit; if they are the same, the model or its certificate was altered: fit again.",
             found,
         )

@@ -17,7 +17,7 @@ from linsep.cli.output import Outcome, say
 from linsep.data.files.columns import missing_name
 from linsep.data.files.inference import BOOLEAN, NUMBER
 from linsep.errors import BadInput
-from linsep.losses import NAMES
+from linsep.losses import names_with
 
 INTERCEPTS = ("intercept", "(intercept)", "const", "bias")
 
@@ -35,9 +35,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     source.add_argument(
         "--model",
         metavar="FILE",
-        help="ONNX, skops or LIBLINEAR file; skops files know their objective, pickles are refused",
+        help="ONNX, skops or LIBLINEAR file; skops files state their objective; pickles are not accepted",
     )
-    names = ", ".join((*NAMES, *COUPLED))
+    names = ", ".join((*names_with("convex"), *COUPLED))
     group.add_argument("--loss", help=f"one of {names}; default logistic")
     group.add_argument("--C", type=float, help="weight of the losses, default 1; inf: no penalty")
     group.add_argument("--l1-ratio", type=float, help="0: L2 (default), 1: L1, between: both")

@@ -135,7 +135,7 @@ def opened(options: Any) -> Iterator[ClusterTable]:
                 vectors.append(found)
         if target is None and not vectors:
             raise BadInput(
-                f"{reading.source_name(options)}: say which column to predict: --target NAME."
+                f"{reading.source_name(options)}: name the column to predict with --target NAME."
             )
         y = np.concatenate(vectors) if target is None else target.values()
         tables = client.map(_table, parts, pure=False)

@@ -23,13 +23,16 @@ VERBS = {
         "separating",
         "decide whether a hyperplane separates the classes, with a proof either way",
     ),
-    "verify": ("verifying", "check the certificate of a model against its data, independently"),
-    "audit": ("auditing", "prove how far a model of another library is from its optimum"),
+    "verify": (
+        "verifying",
+        "check the certificate of a model against its data, without the solver",
+    ),
+    "audit": ("auditing", "prove how far a model from another library is from its optimum"),
     "explain": ("explaining", "print the coefficients of a model by name"),
     "report": ("reporting", "write the HTML report of a model"),
     "export": ("exporting", "write the model as SQL, C, Python or ONNX"),
     "convert": ("converting", "write a table as numbers: npz, LIBSVM, CSV, Parquet or Arrow"),
-    "demo": ("demonstration", "fit on a bundled real table and write everything into a folder"),
+    "demo": ("demonstration", "fit a bundled data set and write everything into a folder"),
     "completion": ("completion", "print the completion script for bash, zsh or fish"),
 }
 DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130

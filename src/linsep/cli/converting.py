@@ -66,7 +66,7 @@ def run(options: Any) -> Outcome:
         _columnar(path, X, y, names, options.target or "y")
     else:
         if y is None:
-            raise BadInput("LIBSVM files hold a target: say which column with --target.")
+            raise BadInput("A LIBSVM file needs a target: name its column with --target.")
         codes = y if y.dtype.kind in "fiub" else np.unique(y, return_inverse=True)[1]
         dump_svmlight_file(X, codes, str(path), zero_based=False)
     say(options, f"{X.shape[0]:,} rows, {X.shape[1]:,} columns: {path}")

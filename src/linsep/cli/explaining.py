@@ -39,7 +39,10 @@ def run(options: Any) -> Outcome:
     say(options, str(final.certificate_))
     encodings = getattr(encoder_of(model), "encodings_", ())
     if any(getattr(encoding, "scale", 1.0) != 1.0 for encoding in encodings):
-        say(options, "numeric columns are standardised: coefficients are per standard deviation")
+        say(
+            options,
+            "numeric columns are standardised: their coefficients are per standard deviation",
+        )
     say(options)
     if not options.json:
         print(plain(table(["", *heads], rows)))

@@ -106,7 +106,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     for note in notes:
         say(options, f"note: {note}")
     if options.test:
-        judgement = _evaluate_held_out(options, table, model, regression)
+        judgement = _evaluate_held_out(options, table, model, regression, _dropped(encoder))
         give_back()
         numbers = _numbers(options, table, encoder)
     else:
@@ -115,7 +115,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
         say(
             options,
-            "the table fits in memory: nothing is cached, and after a kill it is fitted again",
+            "the table fits in memory: nothing is cached, and a killed fit starts again from the beginning",
         )
     final = clone(model).set_params(C=judgement.C).fit(numbers.X, numbers.y)
     give_back()
@@ -218,14 +218,27 @@ def _notices(
     if len(table) > ROWS:
         table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
     some = table if isinstance(table, Table) else table.here()
-    dropped = frozenset(e.name for e in encoder.encodings_ if not e.width)
-    return notices(some, regression, target or "the target", dropped)
+    return notices(some, regression, target or "the target", _dropped(encoder))
+
+
+def _dropped(encoder: Encoder | None) -> frozenset[str]:
+    """Columns of which the encoder makes no feature."""
+    encodings = () if encoder is None else encoder.encodings_
+    return frozenset(encoding.name for encoding in encodings if not encoding.width)
 
 
 def _evaluate_held_out(
-    options: Any, table: Table | ClusterTable, model: Any, regression: bool
+    options: Any,
+    table: Table | ClusterTable,
+    model: Any,
+    regression: bool,
+    dropped: frozenset[str],
 ) -> Judgement:
-    """Choose C and fit without the held-out rows, score that model on them, and write its report."""
+    """Choose C and fit without the held-out rows, score that model on them, and write its report.
+
+    Columns ``dropped`` from the whole table, such as row numbers, are not recognised in a part of it: this model
+    must not use them either.
+    """
     rows = splits.make(
         np.asarray(table.y),
         cv=2,
@@ -239,7 +252,7 @@ def _evaluate_held_out(
     names = [storage.rows_name(some) for some in rows]
     del rows
     y, truth = np.asarray(train.y), np.asarray(held.y)
-    encoder = modelling.encoder_for(train, not options.no_standardise)
+    encoder = modelling.encoder_for(train, not options.no_standardise, dropped)
     give_back()
     fitted = _numbers(options, train, encoder, names[0])
     chosen = _choose(options, model, fitted, y, regression)

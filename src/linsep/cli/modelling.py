@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +92,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help="mix of the penalties, from 0 (L2, default) to 1 (L1)",
     )
-    group.add_argument("--balanced", action="store_true", help="weight the classes equally")
+    group.add_argument(
+        "--balanced", action="store_true", help="give every class the same total weight"
+    )
     group.add_argument(
         "--no-standardise", action="store_true", help="keep numeric columns in their units"
     )
@@ -110,10 +113,10 @@ def estimator(options: Any, regression: bool) -> Any:
     if numbers != regression:
         kind = "numbers" if regression else "classes"
         raise BadInput(
-            f"--model {name} does not fit a target of {kind}; choose another, or say --task."
+            f"--model {name} does not fit a target of {kind}; choose another, or set --task."
         )
     if numbers and options.balanced:
-        raise BadInput("--balanced is about classes, and the target holds numbers; leave it out.")
+        raise BadInput("--balanced weights classes, but the target holds numbers; leave it out.")
     if numbers:
         loss = {"least-squares": "squared", "least-absolute": "absolute", "huber": "huber"}[name]
         return linsep.LinearRegressor(loss, C=1.0, l1_ratio=options.l1_ratio, **common)
@@ -126,9 +129,9 @@ def estimator(options: Any, regression: bool) -> Any:
     return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
 
 
-def encoder_for(table: Any, standardise: bool) -> Encoder | None:
-    """The encoder of a table, fitted to it where it is stored; None if the file held a matrix."""
-    encoder = Encoder(standardise=standardise)
+def encoder_for(table: Any, standardise: bool, dropped: Collection[str] = ()) -> Encoder | None:
+    """Encoder of a table without the ``dropped`` columns, fitted where it is stored; None if the file held a matrix."""
+    encoder = Encoder(standardise=standardise, types=dict.fromkeys(dropped, "drop") or None)
     if isinstance(table, Table):
         if table.matrix is not None:
             return None
@@ -143,7 +146,7 @@ def encoder_for(table: Any, standardise: bool) -> Encoder | None:
         )
         raise BadInput(
             f"{table.source}: no column is left to learn from ({why or 'there is only the target'}). "
-            "Add columns, or say what they are with --type COLUMN=TYPE."
+            "Add columns, or set their types with --type COLUMN=TYPE."
         )
     return encoder
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from linsep.certificates import Optimality
+from linsep.paths import no_such_file
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def fail(options: Any, error: BaseException, code: int) -> int:
     elif isinstance(error, KeyboardInterrupt):
         message = "interrupted"
     elif isinstance(error, FileNotFoundError) and error.filename is not None:
-        message = f"{error.filename}: there is no such file (looked for it from {Path.cwd()})."
+        message = f"{error.filename}: {no_such_file(os.fsdecode(error.filename))}."
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}."
     with contextlib.suppress(BrokenPipeError):
@@ -55,8 +56,10 @@ def plain(text: str) -> str:
 #: How the library speaks of its parameters, and what they are called here.
 _OPTIONS = (
     (r"types=\{'([^']*)': '?(\w+|\.\.\.)'?\}", r"--type '\1=\2'"),
+    (r"types\['([^']*)'\] must", r"--type '\1=...': the type must"),
+    (r"; for one split use validation=0\.25", ""),
     (r"ignore=\['([^']*)'\]", r"--ignore '\1'"),
-    (r"missing=\[\.\.\.\]", "the missing values with --missing TEXT"),
+    (r"missing=\[\.\.\.\]", "--missing TEXT"),
     (r"decimal=','", "--decimal ','"),
     (r"encoding='([^']*)'", r"--encoding \1"),
     (r"header=False", "--no-header"),
@@ -70,7 +73,10 @@ _OPTIONS = (
         r"for instance separate\(X, y == '?([^')]*)'?\), or for the rows of two classes",
         r"for instance --of '\1'",
     ),
-    (r"set no rows aside", "set no rows aside with --test 0"),
+    (
+        r"hold out no rows, or predict numbers instead of classes",
+        "or hold out no rows with --test 0",
+    ),
     (
         r"export model\[-1\], and encode the rows with model\[0\]",
         "give --numeric to export that, and encode rows with linsep convert --like MODEL",

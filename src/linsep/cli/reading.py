@@ -193,7 +193,7 @@ def refuse_unlabelled(table: Table) -> Table:
     if table.y is None:
         names = ", ".join(map(repr, table.columns[:20]))
         raise BadInput(
-            f"{table.source}: say which column to predict: --target NAME; there are {names}."
+            f"{table.source}: name the column to predict with --target NAME; the columns are {names}."
         )
     return table
 
@@ -279,6 +279,11 @@ def _numbers(model: Any, table: Table) -> FloatArray:
 
 def is_regression(y: npt.NDArray[Any], task: str) -> bool:
     """Whether the target is a number rather than a class."""
+    if task == "regress" and y.dtype.kind not in "iuf":
+        raise BadInput(
+            f"--task regress needs a target of numbers, but it holds text, for instance {str(y[0])!r}; correct these "
+            "values, or use --task classify."
+        )
     if task != "auto":
         return task == "regress"
     if y.dtype.kind != "f":

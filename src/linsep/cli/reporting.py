@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         metavar="FILE",
-        help="labelled rows that the model has not seen, for the error estimates",
+        help="labelled rows not used for fitting, for the error estimates",
     )
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--output", "-o", metavar="FILE", help="default: MODEL.html")

@@ -74,11 +74,11 @@ class Scan:
         """Target and weight: the scan's own, or those given beside it, never both."""
         if y is not None and self.y is not None:
             raise BadInput(
-                "The scan has a target already: give y to scan(target=...) or to fit, not to both."
+                "The scan has a target already: pass it to scan(target=...) or to fit, not to both."
             )
         if weight is not None and self.weight is not None:
             raise BadInput(
-                "The scan has weights already: give them to scan(weight=...) or to fit, not to both."
+                "The scan has weights already: pass them to scan(weight=...) or to fit, not to both."
             )
         if y is None and self.y is None:
             raise BadInput(

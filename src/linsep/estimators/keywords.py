@@ -106,9 +106,9 @@ def explain_keywords(init: Init) -> Init:
             elif hints:
                 hint = "".join(f". {word}: {hint}" for word, hint in hints.items())
             else:
-                hint = f". It has {', '.join(accepted[1:])}"
+                hint = f". Its parameters are {', '.join(accepted[1:])}"
             other = (
-                f" linsep.sklearn.{name} takes scikit-learn's parameters."
+                f" To keep scikit-learn's parameters, use linsep.sklearn.{name}."
                 if hints and name in DROP_IN
                 else ""
             )

@@ -10,6 +10,7 @@ import numpy as np
 from linsep import arguments, losses
 from linsep.errors import BadInput, Refused, require_tolerance
 from linsep.losses import CoupledLoss, Loss
+from linsep.losses.laws import require_convex
 from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
 
@@ -104,16 +105,11 @@ def limit(name: str, given: Any, unit: str) -> float:
 
 
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
-    loss = losses.get(given)
-    if not loss.convex:
-        raise Refused(
-            f"the loss {loss.name!r} is not convex, so that no certificate of this class could prove its minimum; "
-            "linsep.ZeroOneClassifier minimises the number of errors, with a proof."
-        )
+    loss = require_convex(losses.get(given))
     if not getattr(loss, fact):
         known = (losses.get(name) for name in losses.NAMES)
         fit = ", ".join(loss.name for loss in known if getattr(loss, fact) and loss.convex)
-        raise BadInput(f"the loss {loss.name!r} is not meant for {what}; use one of {fit}.")
+        raise BadInput(f"the loss {loss.name!r} is not a loss for {what}; use one of {fit}.")
     return loss
 
 

@@ -262,7 +262,7 @@ class Perceptron(ByScores):
         return self
 
     def bounds(self, X: Any, y: Any) -> MistakeBounds | tuple[MistakeBounds, ...]:
-        """How many updates these rows can cause at most: one MistakeBounds, or one for each of k >= 3 classes.
+        """Bounds on the number of updates on these rows: one MistakeBounds, or one for each of k >= 3 classes.
 
         Refused if no hyperplane separates the rows, or if the model has weights.
         """

@@ -224,7 +224,7 @@ class LinearSVC(Classification):
 
     @property
     def dual_coef_(self) -> FloatArray:
-        """Signed multipliers of the support vectors, one row for each problem."""
+        """Signed dual coefficients of the support vectors, one row for each problem."""
         codes = self._codes_of_support("dual_coef_")
         alpha: FloatArray = self.alpha_[self.support_]
         if isinstance(self._fits[0].recipe.loss, CoupledLoss):
@@ -246,7 +246,7 @@ class LinearSVC(Classification):
         return codes
 
     def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:
-        """Residuals of the conditions of optimality, recomputed in numpy from ``coef_`` and ``alpha_``.
+        """Residuals of the Karush-Kuhn-Tucker conditions, recomputed in numpy from ``coef_`` and ``alpha_``.
 
         Parameters
         ----------

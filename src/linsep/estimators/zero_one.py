@@ -237,7 +237,7 @@ class ZeroOneClassifier(ByScores):
         return self
 
     def price(self, X: Any, y: Any, sample_weight: Any = None, *, C: float = 1.0) -> SurrogatePrice:
-        """The price of the surrogate: errors of logistic regression and support vector machines beside the fewest.
+        """Compare the errors of logistic regression and support vector machines with the fewest possible.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ def sql(
     proba: bool = True,
     class_column: str = "prediction",
 ) -> str:
-    """A SELECT in standard SQL that gives each row of ``table`` its scores, class and probabilities.
+    """Write the model as a SELECT in standard SQL: scores, class and probabilities of each row of ``table``.
 
     Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder`, and the scalers, imputers,
     encoders and polynomials of a scikit-learn pipeline, are written as CASE expressions and sums; a model with texts,
@@ -65,7 +65,7 @@ def sql(
     f = formula(model)
     if f.documents:
         raise Refused(
-            "A text vectorizer cannot be said in portable SQL, which has no way to split a text into words; use "
+            "A text vectorizer cannot be written in portable SQL, which has no way to split a text into words; use "
             "export.python as a function of the database, or export.c or export.onnx."
         )
     scores = ["score"] if len(f.b) == 1 else [f"score_{c + 1}" for c in range(len(f.b))]
@@ -202,7 +202,7 @@ def _is_marker(x: str, marker: Any) -> str:
 def _normalise(x: ex.Normalised) -> str:
     if x.norm == "max":
         raise Refused(
-            "Normalizer(norm='max') cannot be said in portable SQL; use norm='l1' or 'l2', or another export."
+            "Normalizer(norm='max') cannot be written in portable SQL; use norm='l1' or 'l2', or another export."
         )
     parts = [_expression(part) for part in x.row]
     if x.norm == "l1":

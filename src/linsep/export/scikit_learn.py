@@ -15,7 +15,7 @@ from linsep.tables import Encoder
 
 
 def to_sklearn(model: Any) -> Any:
-    """A fitted scikit-learn estimator with the same predictions.
+    """Convert the model to a fitted scikit-learn estimator with the same predictions.
 
     A regression becomes LinearRegression; a classifier with probabilities LogisticRegression (one-vs-rest:
     OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more. A pipeline becomes

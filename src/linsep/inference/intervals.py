@@ -110,8 +110,8 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
             inverse,
             np.inf,
             (
-                "Wald intervals from the inverse Fisher information: valid for many rows if the model is right and "
-                "the rows independent."
+                "Wald intervals from the inverse Fisher information: valid for many rows if the model is correct and "
+                "the rows are independent."
             ),
         )
     freedom = total - order

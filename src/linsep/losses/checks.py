@@ -37,7 +37,7 @@ class ConvexityCheck:
     def __str__(self) -> str:
         low, high, chords = self.tried
         if self.witness is None:
-            return f"convex as far as {chords} chords in [{low:g}, {high:g}] tell"
+            return f"convex on {chords} tested chords in [{low:g}, {high:g}]"
         a, b, t = self.witness
         return f"not convex: at {t:g} * {a:g} + {1 - t:g} * {b:g} it lies {self.excess:g} above its chord"
 
@@ -75,7 +75,7 @@ def _function(loss: Loss | Function) -> Function:
 def is_convex(
     loss: Loss | Function, low: float = -10.0, high: float = 10.0, chords: int = 20_000
 ) -> ConvexityCheck:
-    """Test Jensen's inequality on chords of all lengths between margins in [low, high].
+    """Test whether a loss is convex, on chords of all lengths between margins in [low, high].
 
     Half of the chords join neighbours of a regular grid (they see small dents), half join random
     margins (they see large ones; the draw is fixed). Differences within rounding are ignored.
@@ -140,7 +140,7 @@ def dominates_zero_one(
     high: float = 10.0,
     margins: int = 20_001,
 ) -> DominationCheck:
-    """Compare with the 0-1 loss on a regular grid of margins, with 0 and its neighbours included.
+    """Test whether a loss lies above the 0-1 loss, on a regular grid of margins that includes 0 and its neighbours.
 
     ``ties`` says what a zero margin counts as, see :class:`ZeroOne`. The natural-log logistic loss is
     0.693 at 0 and does not dominate under either convention; divided by log 2 it does.

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 from linsep.losses.loss import Loss, zero_margin
 
 _MARGINS = np.concatenate([np.linspace(-8.0, 8.0, 65), np.linspace(-0.96, 1.96, 32)])
@@ -142,3 +142,13 @@ def _contradiction(loss: Loss, what: str) -> BadInput:
         f"The loss {loss.name!r} contradicts itself, so no certificate could be trusted: {what}. Correct its formulas "
         "or facts; the page 'Adding a loss' lists them."
     )
+
+
+def require_convex(loss: Loss) -> Loss:
+    """Return the loss, or raise if it is not convex: duality proves nothing about its minimum."""
+    if not loss.convex:
+        raise Refused(
+            f"the loss {loss.name!r} is not convex, so its minimum cannot be certified; use "
+            "linsep.ZeroOneClassifier, which minimises the number of errors, with a proof."
+        )
+    return loss

@@ -15,7 +15,7 @@ from linsep.losses.loss import Loss, ResidualLoss, inside
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """max(0, 1 - m), the loss of the support vector machine.
+    """Hinge loss max(0, 1 - m), the loss of the support vector machine.
 
     See Also
     --------
@@ -68,7 +68,7 @@ class Hinge(Loss):
 
 @dataclass(frozen=True, repr=False)
 class Absolute(ResidualLoss):
-    """|centre - m|, by default |1 - m|; the absolute residual in regression.
+    """Absolute loss |centre - m|, by default |1 - m|; the absolute residual in regression.
 
     See Also
     --------
@@ -197,7 +197,7 @@ def check_epsilon(name: str, epsilon: float) -> None:
 
 @dataclass(frozen=True, repr=False)
 class EpsilonInsensitive(ResidualLoss):
-    """max(|r| - epsilon, 0) with r = centre - m: the loss of support vector regression.
+    """Epsilon-insensitive loss max(|r| - epsilon, 0) with r = centre - m, for support vector regression.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ class EpsilonInsensitive(ResidualLoss):
 
 @dataclass(frozen=True)
 class Perceptron(Loss):
-    """max(0, -m), the risk that perceptron updates descend.
+    """Perceptron loss max(0, -m), which the updates of the perceptron descend.
 
     See Also
     --------
@@ -335,7 +335,7 @@ class Perceptron(Loss):
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """1 for an error, 0 otherwise; ``ties`` says whether a zero margin is an error, since authors disagree.
+    """0-1 loss: 1 for an error, 0 otherwise; ``ties`` says whether a zero margin is an error (authors disagree).
 
     ``ties="correct"``: an error is m < 0. ``ties="error"``: an error is m <= 0. Not convex, and its
     conjugate is finite at 0 only: no dual bound can come from it.

@@ -25,7 +25,7 @@ def _check_width(loss: str, width: float) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Squared(ResidualLoss):
-    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression.
+    """Squared loss (centre - m)^2, by default (1 - m)^2; the squared residual in regression.
 
     See Also
     --------
@@ -84,7 +84,7 @@ class Squared(ResidualLoss):
 
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
-    """max(0, 1 - m)^2.
+    """Squared hinge loss max(0, 1 - m)^2.
 
     See Also
     --------
@@ -307,7 +307,7 @@ class Huber(ResidualLoss):
 
 @dataclass(frozen=True, repr=False)
 class SquaredEpsilonInsensitive(ResidualLoss):
-    """max(|r| - epsilon, 0)^2 with r = centre - m: support vector regression with squared residuals.
+    """Squared epsilon-insensitive loss max(|r| - epsilon, 0)^2 with r = centre - m, for support vector regression.
 
     Parameters
     ----------

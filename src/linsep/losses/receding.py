@@ -14,7 +14,7 @@ from linsep.losses.loss import Loss, inside
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
+    """Logistic loss log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
 
     See Also
     --------
@@ -84,7 +84,7 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``.
+    """Exponential loss e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``.
 
     See Also
     --------

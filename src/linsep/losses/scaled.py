@@ -18,7 +18,7 @@ _INHERITED = ("smooth", "convex", "classification", "regression", "probabilistic
 
 @dataclass(frozen=True)
 class Scaled(Loss):
-    """factor * loss(m). Fitting it with C is equivalent to fitting the loss itself with factor * C.
+    """Loss times a constant, factor * loss(m). Fitting it with C is fitting the loss itself with factor * C.
 
     ``Scaled(Scaled(loss, a), b)`` is ``Scaled(loss, b * a)``.
 

@@ -75,7 +75,7 @@ def pieces(manifest: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]
 def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
     """The manifest and the arrays, if every byte is where it must be."""
     if len(data) < _HEADER.size or not data.startswith(MAGIC):
-        _refuse(name, "it does not begin as a linsep model does" + _guess(data))
+        _refuse(name, "it does not start like a linsep model file" + _guess(data))
     _, length, digest = _HEADER.unpack_from(data)
     if length > len(data) - _HEADER.size:
         _refuse(name, f"the manifest should have {length} bytes, but the file is too short")
@@ -87,7 +87,7 @@ def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
     begin = _HEADER.size + length
     start = begin + -begin % ALIGN
     if any(data[begin:start]) or len(data) < start:
-        _refuse(name, "the padding behind the manifest is not zero")
+        _refuse(name, "the padding after the manifest is not zero")
     return manifest, _arrays(manifest.pop("arrays"), data, start, name)
 
 
@@ -105,7 +105,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 def _refuse(name: str, problem: str) -> NoReturn:
     raise BadModelFile(
-        f"{name} is not a sound model file: {problem}. Get the file again, or save the model again."
+        f"{name} is not a valid model file: {problem}. Get the file again, or save the model again."
     )
 
 
@@ -168,7 +168,7 @@ def _arrays(entries: list[Any], data: bytes, start: int, name: str) -> Arrays:
             _refuse(name, f"the checksum of array {number} is wrong")
         after = at + size + -size % ALIGN
         if len(data) < after or any(data[at + size : after]):
-            _refuse(name, f"the padding behind array {number} is not zero")
+            _refuse(name, f"the padding after array {number} is not zero")
         native = np.frombuffer(raw, dtype).reshape(shape)
         arrays.append(native.astype(dtype.newbyteorder("="), copy=True))
         at = after
@@ -190,5 +190,5 @@ def _describe(entry: Any, number: int, name: str) -> tuple[np.dtype[Any], list[i
     ):
         _refuse(name, f"array {number} has shape {shape!r:.60}")
     if type(entry["offset"]) is not int or not isinstance(entry["sha256"], str):
-        _refuse(name, f"array {number} has no sound offset or checksum")
+        _refuse(name, f"array {number} has no valid offset or checksum")
     return np.dtype(entry["dtype"]), shape

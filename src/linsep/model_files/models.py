@@ -183,9 +183,9 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
             raise BadModelFile(f"the manifest lacks or has too much of {', '.join(odd)!r:.80}.")
         return _restore(manifest, arrays)
     except BadModelFile as error:
-        raise BadModelFile(f"{name} is not a sound model file: {error}") from error
+        raise BadModelFile(f"{name} is not a valid model file: {error}") from error
     except RecursionError as error:
-        raise BadModelFile(f"{name} is not a sound model file: it is nested too deeply.") from error
+        raise BadModelFile(f"{name} is not a valid model file: it is nested too deeply.") from error
 
 
 def digest(X: Any, y: Any) -> str:
@@ -241,9 +241,8 @@ def _restore(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
     kind = kinds().get(manifest["model"]) if isinstance(manifest["model"], str) else None
     if kind is None:
         raise BadModelFile(
-            f"it holds a {manifest['model']!r:.60}, but this linsep knows {', '.join(kinds())}; "
-            "a newer "
-            "one may know more."
+            f"it holds a {manifest['model']!r:.60}, but this version of linsep reads "
+            f"{', '.join(kinds())}; a newer one may read more."
         )
     params, fitted = manifest["params"], manifest["fitted"]
     if not isinstance(params, dict) or not isinstance(fitted, dict):

@@ -60,7 +60,7 @@ class ScheduleCheck:
 
 
 def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
-    """Does a schedule satisfy the conditions of Robbins and Monro?
+    """Check whether a schedule satisfies the conditions of Robbins and Monro.
 
     Parameters
     ----------

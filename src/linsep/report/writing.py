@@ -64,6 +64,7 @@ def write_report(  # noqa: PLR0913
     tuning : Tuning, optional
         The outcome of ``linsep.tune``, for its validation curve.
     title : str, optional
+        Heading of the page; the name of the model by default.
     encoder : Encoder, optional
         The encoder that made the columns, if ``model`` is not a pipeline with it. X may then be the table itself
         or the encoded matrix.

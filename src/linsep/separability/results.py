@@ -51,7 +51,7 @@ class Separable:
 
     def __str__(self) -> str:
         return (
-            f"separable: a hyperplane has every row at distance >= {_down(self.margin)} on the side of its class "
+            f"separable: a hyperplane separates the classes, every row at distance >= {_down(self.margin)} "
             f"({_passes(self.passes)})"
         )
 
@@ -120,7 +120,7 @@ class Inseparable:
 
     def __str__(self) -> str:
         return (
-            f"inseparable: the hulls of the classes share a point, shown by {len(self.rows)} rows; "
+            f"inseparable: the convex hulls of the classes share a point, as {len(self.rows)} rows prove; "
             f"{_OVERLAP[self.quasi]} ({_passes(self.passes)})"
         )
 

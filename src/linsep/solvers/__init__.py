@@ -223,8 +223,10 @@ _SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")
 
 def _unknown_solver(name: str, known: tuple[str, ...]) -> BadInput:
     if name in _SCIKIT_LEARN:
-        return BadInput(f"solver={name!r} is scikit-learn's: leave it out, or take solver='auto'.")
-    return BadInput(f"Unknown solver {name!r}. Known: {', '.join(known)}.")
+        return BadInput(
+            f"solver={name!r} is a solver of scikit-learn; leave it out: linsep chooses the solver (solver='auto')."
+        )
+    return BadInput(f"Unknown solver {name!r}. Use one of {', '.join(known)}.")
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
@@ -280,8 +282,8 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
                 )
             lacking = sorted({text for s in SOLVERS.values() for text in s.missing(problem)})
             raise Refused(
-                f"No solver takes the {problem.loss.name} loss with this penalty and data yet: "
-                f"every one of {', '.join(SOLVERS)} needs some of: {'; '.join(lacking)}."
+                f"No solver accepts the {problem.loss.name} loss with this penalty and data yet: "
+                f"each of {', '.join(SOLVERS)} needs at least one of: {'; '.join(lacking)}."
             )
         return SOLVERS[wanted]
     solver = SOLVERS[name]
@@ -291,9 +293,9 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
         raise Refused(
             f"solver={name!r} needs {' and '.join(missing)}. "
             + (
-                f"Solvers that take this problem: {', '.join(able_names)}; or leave solver='auto'."
+                f"Solvers that accept this problem: {', '.join(able_names)}; or leave solver='auto'."
                 if able_names
-                else "No other solver takes this problem yet."
+                else "No other solver accepts this problem yet."
             )
         )
     return solver

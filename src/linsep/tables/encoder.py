@@ -279,25 +279,25 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def schema_(self) -> Schema:
-        """What each column is taken for."""
+        """Type and encoding of each column."""
         check_is_fitted(self, "encodings_")
         return Schema(self.encodings_)
 
     @property
     def types_(self) -> dict[str, str]:
-        """Types to give to ``read_table``, so that new rows are read as the old ones were."""
+        """Column types to pass to ``read_table``, so that new files are read with the same types."""
         check_is_fitted(self, "encodings_")
         return {encoding.name: encoding.type for encoding in self.encodings_}
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted encoder as plain values that JSON can hold."""
+        """Return the fitted encoder as plain values that JSON can hold."""
         check_is_fitted(self, "encodings_")
         columns = [encoding.to_dict() for encoding in self.encodings_]
         return {"sparse": self.sparse, "extra": self.extra, "columns": columns}
 
     @classmethod
     def from_dict(cls, data: Any) -> Encoder:
-        """The encoder that ``to_dict`` described; anything else is refused."""
+        """Restore an encoder from the values that ``to_dict`` returned; raise on anything else."""
         if not isinstance(data, dict) or set(data) != {"sparse", "extra", "columns"}:
             raise BadModelFile("an encoder needs sparse, extra and columns, no more.")
         if data["sparse"] not in (True, False, "auto") or data["extra"] not in ("error", "ignore"):

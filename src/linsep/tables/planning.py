@@ -130,7 +130,7 @@ def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
     if asked is not None or known < _ID_ROWS or not found.whole[j]:
         return None
     if not missing and found.running[j]:
-        return "a running number: it identifies the row and carries no information"
+        return "a row number: it identifies the row and carries no information"
     if j in found.identifiers and found.differ(j, known):
         return "an identifier by its name, different in every row"
     return None

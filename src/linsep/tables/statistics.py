@@ -360,7 +360,7 @@ def _other_columns(mine: dict[str, str], theirs: dict[str, str]) -> BadInput:
         if name in mine and mine[name] != kind:
             return BadInput(
                 f"column {name!r} holds values of kind {mine[name]} in some parts of the table and {kind} in others; "
-                f"convert it, or say what it is: types={{{name!r}: 'category'}}."
+                f"convert it, or set its type: types={{{name!r}: 'category'}}."
             )
     differ = sorted(set(mine) ^ set(theirs))
     shown = ", ".join(map(repr, differ[:5]))

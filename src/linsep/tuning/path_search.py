@@ -25,7 +25,7 @@ from linsep.tuning.tunable import tunable
 def path(
     estimator: Any, X: Any, y: Any = None, Cs: Any = None, *, sample_weight: Any = None
 ) -> Path:
-    """Fit every C, from the smallest to the largest, each certified.
+    """Fit a model for every C, from the smallest to the largest, and certify each.
 
     Parameters
     ----------
@@ -35,8 +35,9 @@ def path(
     X, y : array-likes
         As for ``fit``; X may be a scan.
     Cs : array of floats, int or None
-        As for :func:`linsep.tune`.
+        The values to fit, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
     sample_weight : array (n,), optional
+        Weight of each row.
 
     Returns
     -------

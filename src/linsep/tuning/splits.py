@@ -204,8 +204,8 @@ def _split(
         if len(labels) > 1 and counts.min() < 2:
             rare = ", ".join(repr(label) for label in labels[counts < 2][:5].tolist())
             raise BadInput(
-                f"{int((counts < 2).sum())} of {len(labels)} classes have only one row ({rare}), and both "
-                "sides of a split need one: add rows, leave these classes out, set no rows aside, or "
+                f"{int((counts < 2).sum())} of {len(labels)} classes have only one row ({rare}), but both "
+                "sides of a split need one: add rows, leave these classes out, hold out no rows, or "
                 "predict numbers instead of classes."
             )
     try:

@@ -96,7 +96,7 @@ CSV = {
     "missing words": (column("b", lambda i: ["?", "-", "null", 1, 2][i % 5]), [], DONE, "number"),
     "own missing word": (column("b", lambda i: i or "none of us"), ["--missing", "none of us"], DONE, "number"),
     "identifier": (column("b", lambda i: f"user-{i}", 24), [], DONE, "an identifier"),
-    "running number": (column("b", lambda i: 1000 + i, 24), [], DONE, "a running number"),
+    "running number": (column("b", lambda i: 1000 + i, 24), [], DONE, "a row number"),
     "dates": (column("b", lambda i: f"2024-01-{i + 1:02}"), [], DONE, "b       time"),
     "dates of another order": (column("b", lambda i: f"{i % 3 + 1:02}.01.2024"), [], DONE, "category"),
     "booleans": (column("b", lambda i: ["true", "false"][i % 2]), [], DONE, "boolean"),

@@ -377,7 +377,7 @@ def test_few_separated_features_take_the_central_path():
 def test_giving_up_is_not_called_rounding(tuned):
     X, y = text(n=200, d=600, seed=6)
     tuned(coordinate_rounds=1, working_set_rounds=0, interior_l1_limit=1)
-    with pytest.warns(ConvergenceWarning, match="gave up.*Lower C"):
+    with pytest.warns(ConvergenceWarning, match="stalled.*Lower C"):
         model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
     assert model.coef_.any() and model.certificate_.relative_gap > 1e-4
 

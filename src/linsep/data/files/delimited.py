@@ -194,8 +194,8 @@ class _DelimitedFile:
                 value, problem = complaint
                 refuse(
                     self.name,
-                    f"{value!r} in column {column!r}, which holds {problem}, or say what the column "
-                    f"is: types={{{column!r}: 'category'}}.",
+                    f"{value!r} in column {column!r}, which holds {problem}, or set the type of the "
+                    f"column: types={{{column!r}: 'category'}}.",
                     *self._locate(met[value], place[column]),
                 )
             kinds[column] = _AS_KIND.get(asked or "", asked) or kind or STRING

@@ -86,5 +86,5 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if numeric and all(_IN_BRACKETS.fullmatch(level) for level in others):
         return others[0], "numbers in brackets, as in accounts; write them with a minus sign"
     if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
-        return others[0], "numbers otherwise; correct it, add it to missing=[...]"
+        return others[0], "numbers otherwise; correct it, declare it missing with missing=[...]"
     return None

@@ -133,12 +133,12 @@ def _on_working_sets(best: _Best, signed: SignedRows, count: int, spread: float,
 def _refusal(answer: object) -> InseparableData | Refused:
     if isinstance(answer, Inseparable):
         return InseparableData(
-            f"C=inf asks for the hard margin, but the classes are not separable ({answer}). The witness is in "
-            "this error's .witness: its rows, weights and common point. Use a finite C (soft margin), or correct "
-            "the rows of the witness.",
+            f"C=inf means the hard margin, but the classes are not separable ({answer}). The attribute "
+            "witness of this error holds the proof: rows, weights and their common point. Use a finite C (soft "
+            "margin), or correct these rows.",
             witness=answer,
         )
-    return Refused(f"C=inf asks for the hard margin, which needs separable classes: {answer}.")
+    return Refused(f"C=inf means the hard margin, which needs separable classes: {answer}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,8 +106,9 @@ def _refuse(V: FloatArray, complete: bool) -> SeparableData:
         else "along which no row's loss rises (some classes are separable from the others)"
     )
     return SeparableData(
-        "The classes are linearly separable, at least in part, so with C=inf no minimiser exists: the loss falls "
-        f"for ever along the direction (W, b) in this error's .direction, {what}. Use a finite C (a penalty).",
+        "The classes are linearly separable, at least in part, so with C=inf no minimiser exists: the loss "
+        f"decreases forever along the direction (W, b) in the attribute direction of this error, {what}. Use a "
+        "finite C (a penalty).",
         direction=(V[:-1] / length, V[-1] / length),
     )
 

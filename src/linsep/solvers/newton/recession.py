@@ -122,8 +122,8 @@ def refuse_unpenalised_separation(problem: GroupProblem) -> None:
         w[free] = error.direction[0]
         raise SeparableData(
             "The features with penalty_factor=0 separate the classes, or some rows of them, so no minimiser exists: "
-            "the loss falls for ever along the direction (w, b) in this error's .direction. Give those features a "
-            "positive penalty_factor, or remove those with large entries in the direction.",
+            "the loss decreases forever along the direction (w, b) in the attribute direction of this error. Give "
+            "those features a positive penalty_factor, or remove those with large entries in the direction.",
             direction=(w, error.direction[1]),
             rows=error.rows,
         ) from None
@@ -209,9 +209,9 @@ def separable(
         fact = "The classes are quasi-separable (complete separation of some rows)"
         what = f"moves {right} rows the right way, to working precision, and none the wrong way"
     return SeparableData(
-        f"{fact}, so with C=inf no minimiser exists: the loss falls for ever along the direction (w, b) "
-        f"in this error's .direction, which {what}. Use a finite C (a penalty), or remove the features "
-        "with large entries in the direction.",
+        f"{fact}, so with C=inf no minimiser exists: the loss decreases forever along the direction "
+        f"(w, b) in the attribute direction of this error, which {what}. Use a finite C (a penalty), or remove the "
+        "features with large entries in the direction.",
         direction=direction,
         rows=moved,
     )

@@ -190,7 +190,7 @@ class DaskEngine(Engine):
             )
         if self.client.status != "running":
             return ClusterError(f"The Dask client was closed during the fit: {error}")
-        return ClusterError(f"The cluster cannot go on: {type(error).__name__}: {error}")
+        return ClusterError(f"The cluster failed: {type(error).__name__}: {error}")
 
 
 def same(value: Any) -> Any:

@@ -185,7 +185,7 @@ class SparkEngine(Engine):
         text = str(getattr(error, "java_exception", error))
         found = re.search(r"Task (\d+) in stage [\d.]+ failed (\d+) times", text)
         if found is None or int(found[1]) >= len(numbers):
-            return ClusterError(f"The cluster cannot go on: {_first_lines(text)}")
+            return ClusterError(f"The cluster failed: {_first_lines(text)}")
         number, times = self.numbers.index(numbers[int(found[1])]), int(found[2])
         return ClusterError(
             f"Partition {number} (counting from 0): its task failed {times} times. It is too large for the memory of "
