@@ -54,7 +54,7 @@ def posed(name, weighted=False):
 
 
 def recheck(problem, fit, f):
-    outside = problem.trained_on(f)
+    outside = problem.training_rows(f)
     vectors = (problem.sigma, problem.offset, problem.weight)
     kept = [None if v is None else v[outside] for v in vectors]
     recipe = fit.recipe

@@ -25,7 +25,7 @@ from sklearn.linear_model import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from versions import known
+from versions import construct
 
 from linsep import audit
 from linsep.errors import BadInput, Refused
@@ -213,7 +213,7 @@ def test_the_bounds_enclose_a_known_excess(name, size):
         SVC(kernel="linear"),
         RidgeClassifier(class_weight="balanced"),
         SGDClassifier(random_state=0),
-        known(
+        construct(
             LogisticRegressionCV,
             Cs=3,
             cv=3,

@@ -48,7 +48,7 @@ class TestDyadic:
         assert abs(x).fractions() == [abs(f) for f in fractions]
         assert x.positive().fractions() == [max(f, Fraction(0)) for f in fractions]
         assert x.at_most(y).fractions() == [min(f, other) for f in fractions]
-        assert x.halved(3).fractions() == [f / 8 for f in fractions]
+        assert x.halve(3).fractions() == [f / 8 for f in fractions]
         assert x.sum() == sum(fractions)
 
     @given(
@@ -531,7 +531,7 @@ def test_interpolation_needs_no_search_for_a_dual_point(monkeypatch):
     X = rng.standard_normal((8, 30))
     t = rng.standard_normal(8)
     model = linsep.LinearRegressor().fit(X, t)
-    monkeypatch.setattr("linsep.certificates.exact.certificate.cleared", None)
+    monkeypatch.setattr("linsep.certificates.exact.certificate.sums_with_zero_v", None)
     found = linsep.verify(model, X, t, exact=True)
     assert found.certified and found.dual == 0.0 < found.primal < 1e-20
 

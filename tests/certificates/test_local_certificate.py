@@ -295,7 +295,7 @@ def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, tuned):
     np.testing.assert_allclose(rows.reach(metric), plain.reach(metric), rtol=1e-9)
     settings = {"scale": 1.0, "tol": 1e-6, "dual": None}
     found, expected = (
-        local.judged(loss, *pair, **settings) for pair in ((rows, at), (plain, want))
+        local.certify_locally(loss, *pair, **settings) for pair in ((rows, at), (plain, want))
     )
     assert found.certified == expected.certified
     assert found.dual == pytest.approx(expected.dual, rel=1e-9)

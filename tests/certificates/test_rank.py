@@ -609,9 +609,9 @@ def test_rows_without_room_keep_their_columns():
     X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
     part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
     room = np.array([0.9, 0.8, 0.9, 0.0])
-    assert unpenalised._moved(Absolute(), part, u, room) is None
+    assert unpenalised._move_to_feasible(Absolute(), part, u, room) is None
     free = rows_of(X[:3], fit_intercept=False)
-    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) is not None
+    assert unpenalised._move_to_feasible(Absolute(), free, u[:3], room[:3]) is not None
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)

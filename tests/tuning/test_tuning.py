@@ -102,7 +102,7 @@ def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
             assert np.array_equal(train, mine[0]) and np.array_equal(held, mine[1])
             assert len(held) == size
         aside = splits.make(y, test=0.2, **asked)
-        for (train, held), inner in zip(aside.pairs, aside.renumbered().pairs, strict=True):
+        for (train, held), inner in zip(aside.pairs, aside.renumber().pairs, strict=True):
             assert np.array_equal(np.sort(np.concatenate([train, held])), aside.rest)
             assert np.array_equal(aside.rest[inner[0]], train)
 

@@ -92,10 +92,10 @@ class Entry:
             )
         said += [f"{_fits(count)} left to scikit-learn: {why}" for why, count in self.left.items()]
         if self.audited:
-            said.append(self._compared())
+            said.append(self._comparison())
         return said
 
-    def _compared(self) -> str:
+    def _comparison(self) -> str:
         where = f" on line {self.line}" if self.line else ""
         if self.audited == 1:
             start = f"scikit-learn's fit{where} was "
@@ -269,7 +269,7 @@ def _compare(entry: Entry, theirs: type, params: dict[str, Any], args: Any, give
     excess = 0.0 if verdict.separable else verdict.relative_excess[0]
     if excess > entry.excess or entry.audited == 1:
         entry.excess = max(entry.excess, excess)
-        log.info("%s: %s", entry.place, entry._compared())
+        log.info("%s: %s", entry.place, entry._comparison())
 
 
 def _caller() -> tuple[str, int]:

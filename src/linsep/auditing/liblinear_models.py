@@ -126,11 +126,11 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     stated.refuse_all_but(("C", "epsilon", "class_weight"), name)
     if X.shape[1] != found.n_features:
         raise BadInput(f"{name} has {found.n_features} features and X has {X.shape[1]} columns.")
-    C = _stated("C", stated.C, found.C, name)
+    C = _require_parameter("C", stated.C, found.C, name)
     loss: Loss | CoupledLoss
     parts: tuple[Part, ...]
     if found.solver in _REGRESSORS:
-        epsilon = _stated("epsilon", stated.epsilon, found.epsilon, name)
+        epsilon = _require_parameter("epsilon", stated.epsilon, found.epsilon, name)
         loss = _REGRESSORS[found.solver](epsilon).for_targets()
         parts = (Part(target=given.y.astype(float), weight=given.weight),)
     elif found.solver == _JOINT:
@@ -151,7 +151,7 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     return Subject(name, problem, split(problem, rows[:, :-1], rows[:, -1]), X, given)
 
 
-def _stated(what: str, stated: float | None, known: float | None, name: str) -> float:
+def _require_parameter(what: str, stated: float | None, known: float | None, name: str) -> float:
     """A parameter that the caller states, or that a model trained in this process still has."""
     if stated is None and known is None:
         raise BadInput(f"Model files of LIBLINEAR do not keep {what}: give {what}= for {name}.")

@@ -13,12 +13,12 @@ from linsep.certificates.closing import from_sums, ridge_certificate
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST, judged, local_certificate
+from linsep.certificates.local import LARGEST, certify_locally, local_certificate
 from linsep.certificates.local_sums import local_certificate_by_sums
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import SMALLEST, Optimality, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
-from linsep.certificates.recheck import Part, chunks, given, nothing_to_fit, score
+from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
@@ -50,7 +50,7 @@ def prove(
         return solution, found
     if found.certified:
         return _reproducible(problem, solution, found)
-    if not (_stretchable(problem) and _drowned(found)):
+    if not (_stretchable(problem) and _is_limited_by_rounding(found)):
         return solution, found
 
     def stretch() -> tuple[Solution, Optimality]:
@@ -77,7 +77,7 @@ def _reproducible(
         return solution, found
     if problem.data.location is Location.CLUSTER or problem.lam == 0.0:
         return solution, found
-    u = problem.unfolded(np.ascontiguousarray(solution.W[:, 0]), kept)
+    u = problem.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)
     other = certify(problem, explicit, found.tol)
     return (explicit, other) if other.certified else (solution, found)
@@ -131,7 +131,7 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    hidden = _is_doubled(solution) or _drowned(found)
+    hidden = _is_doubled(solution) or _is_limited_by_rounding(found)
     if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
         part, rounded = _part(problem, solution, tol), found
         precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
@@ -199,7 +199,7 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
     return replace(found, gap=gap, relative_gap=share, coef_error=distance, certified=share <= tol)
 
 
-def _drowned(found: Optimality) -> bool:
+def _is_limited_by_rounding(found: Optimality) -> bool:
     """Whether the certificate falls short of tol for its rounding allowance, at least in good part."""
     scale = max(abs(found.primal), abs(found.dual))
     return not found.certified and not found.rounding <= 0.05 * found.tol * scale
@@ -217,7 +217,7 @@ def _stretch(problem: Problem, solution: Solution) -> Solution | None:
     data, theta = problem.data, np.ascontiguousarray(solution.W[:, 0])
     sizes, share, most = np.abs(theta), 4.0 * score_share(data.d), 0.0
     for rows, block in chunks(data.X):
-        counted = given(data.weight, rows, 1.0) > 0.0
+        counted = vector_or_default(data.weight, rows, 1.0) > 0.0
         m = np.asarray(data.sign[rows]) * score(block, theta[:, None])[:, 0]
         e = share * score(abs(block), sizes[:, None])[:, 0]
         near = counted & (m - e < 1.0) & (m >= 1.0 - _STRETCH * e) & (m > 0.5)
@@ -307,7 +307,7 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         part = KernelRows.of(data, problem.fit_intercept, problem.lam)
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)
-        return judged(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
+        return certify_locally(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
     if problem.loss.smooth and data.d < LARGEST:
         theta = np.ascontiguousarray(solution.W[:, 0])
         found = local_certificate_by_sums(problem, theta, tol)

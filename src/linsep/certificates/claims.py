@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.certificates.optimality import Optimality, combine, relative
-from linsep.certificates.recheck import Part, chunks, given, score, weigh
+from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
@@ -35,7 +35,7 @@ _UNDERFLOW = 2.0**-1068
 _SHORT = 0.1
 
 
-def altered(model: Any, parts: Sequence[Part]) -> str | None:
+def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
     """Which parameter or fitted attribute of the estimator is not the one of its fit, if any."""
     fits = getattr(model, "_fits", None)
     if fits is None:
@@ -72,15 +72,15 @@ def _altered_parameter(model: Any, recipe: Any) -> str | None:
             return f"{name} is {now!r} now, but the model was fitted with {value!r}."
     if resolved_penalty(model, fitted) != fitted:
         return "penalty_factor or feature_groups are not those that the model was fitted with."
-    if _asked_loss(model, recipe.loss) != recipe.loss:
+    if _current_loss(model, recipe.loss) != recipe.loss:
         return f"The parameters ask for another loss than {recipe.loss!r}, which was fitted."
     return None
 
 
-def _asked_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
+def _current_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
     """The loss that the parameters of the model ask for now; None if they are unsound."""
     with suppress(LinsepError):
-        return model._asked_loss() if hasattr(model, "_asked_loss") else fitted
+        return model._current_loss() if hasattr(model, "_current_loss") else fitted
     return None
 
 
@@ -262,7 +262,7 @@ def _allowance(part: Part, found: Optimality) -> float:
     share, chain = 2.0 * score_share(d * W.shape[1]), (n + 64 + 16 * W.shape[1]) * ROUNDOFF
     with np.errstate(over="ignore", invalid="ignore"):
         for rows, block in chunks(part.X):
-            s = given(part.weight, rows, 1.0)
+            s = vector_or_default(part.weight, rows, 1.0)
             reach = score(abs(block), sizes)
             if isinstance(part.loss, CoupledLoss):
                 q = reach.max(axis=1)
@@ -283,7 +283,10 @@ def _pointwise(
 ) -> tuple[Any, Any, Any]:
     """Size of the margins, losses, and steepest slopes (or dual variables) of some rows."""
     assert isinstance(part.loss, Loss)
-    o, sign = given(part.offset, rows, 0.0), np.asarray(part.sigma[rows], dtype=np.float64)
+    o, sign = (
+        vector_or_default(part.offset, rows, 0.0),
+        np.asarray(part.sigma[rows], dtype=np.float64),
+    )
     m = sign * score(block, part.W)[:, 0] + o
     q = reach + np.abs(o)
     steep = steepest_slope(part.loss, m, share * q)

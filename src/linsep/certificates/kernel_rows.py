@@ -14,7 +14,7 @@ import numpy as np
 from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.certificates.metric import AMPLE, Metric
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
@@ -32,7 +32,10 @@ class KernelRows(Rows):
     def of(cls, data: Dataset, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
         """All rows."""
         everyone = slice(0, data.n)
-        offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)
+        offset, weight = (
+            vector_or_default(data.offset, everyone, 0.0),
+            vector_or_default(data.weight, everyone, 1.0),
+        )
         return cls(data.X, data.sign, offset, weight, fit_intercept, lam, data)
 
     @property

@@ -35,8 +35,8 @@ from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.recheck import Dual, given, weigh
-from linsep.certificates.rows import Answer, DoubledRows, Rows, curved
+from linsep.certificates.recheck import Dual, vector_or_default, weigh
+from linsep.certificates.rows import Answer, DoubledRows, Rows, row_curvatures
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
@@ -83,16 +83,16 @@ def local_certificate(  # noqa: PLR0913
     """
     everyone = slice(0, X.shape[0])
     vectors = (
-        given(sigma, everyone, 1.0),
-        given(offset, everyone, 0.0),
-        given(weight, everyone, 1.0),
+        vector_or_default(sigma, everyone, 1.0),
+        vector_or_default(offset, everyone, 0.0),
+        vector_or_default(weight, everyone, 1.0),
     )
     part = Rows(X, *vectors, fit_intercept, lam)
     at = visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
-    return judged(loss, part, at, scale=scale, tol=tol, dual=dual)
+    return certify_locally(loss, part, at, scale=scale, tol=tol, dual=dual)
 
 
-def judged(
+def certify_locally(
     loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
@@ -176,7 +176,7 @@ def constant_loss(
 
 def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
     """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
-    h = curved(part.weight, loss.curvature(at.m))
+    h = row_curvatures(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
         return math.inf, math.inf
     if loss.constant_curvature:
@@ -197,7 +197,7 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
     def kappa_at(rho: float) -> float:
         # Adding up |m| and the radius rounds by at most 2 u (|m| + e + rho reach).
         radius = (at.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(at.m)
-        low = curved(part.weight, loss.curvature_floor(at.m, radius))
+        low = row_curvatures(part.weight, loss.curvature_floor(at.m, radius))
         share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / AMPLE
         kappa = share * metric.floor  # as sum s h_lo x~ x~' >= share * H
         return kappa if kappa >= 0.5 else max(kappa, part.floor(metric, low / AMPLE))

@@ -24,7 +24,7 @@ from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reac
 from linsep.certificates.local import coefficient_distance
 from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.rows import TINY, UNDERFLOW, Answer, curved
+from linsep.certificates.rows import TINY, UNDERFLOW, Answer, row_curvatures
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -78,7 +78,7 @@ class _RowsAt:
         m, e = block.margins(block.scores(self.theta)), margin_error(self.size, reach, offset)
         at = Answer.empty(hi - lo, self.theta)
         value, doubt = at.put(self.loss, slice(0, hi - lo), m, e, s)
-        return at, curved(s, self.loss.curvature(m)), value, doubt
+        return at, row_curvatures(s, self.loss.curvature(m)), value, doubt
 
     def first(self, block: Block, out: FloatArray) -> None:
         """Add what the first round needs."""
@@ -137,7 +137,7 @@ def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[
         ratios = np.ones(len(radii))
         for k, rho in enumerate(radii):
             radius = (here.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(here.m)
-            low = curved(s, loss.curvature_floor(here.m, radius))
+            low = row_curvatures(s, loss.curvature_floor(here.m, radius))
             ratios[k] = (low[live] / h[live]).min(initial=1.0)
         return (ratios,)
 

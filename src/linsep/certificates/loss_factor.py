@@ -81,10 +81,10 @@ class LossFactor:
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
         return Explicit(
-            self._divided(dual.u), None if dual.rest is None else dual.rest / self.factor
+            self._divide_dual(dual.u), None if dual.rest is None else dual.rest / self.factor
         )
 
-    def _divided(self, u: FloatArray) -> FloatArray:
+    def _divide_dual(self, u: FloatArray) -> FloatArray:
         assert not isinstance(self.loss, CoupledLoss)
         return np.clip(u / self.factor, *self.loss.domain)
 
@@ -95,7 +95,7 @@ class LossFactor:
         u = self.factor * dual.u
         if dual.rest is None:
             return Explicit(u)
-        lost = dual.u - self._divided(u)  # exact: neighbouring numbers
+        lost = dual.u - self._divide_dual(u)  # exact: neighbouring numbers
         return Explicit(u, self.factor * (lost + dual.rest))
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
@@ -112,7 +112,7 @@ class LossFactor:
         if self.objective != 1.0:
             found = self._multiply(found)
         elif not self.exact:
-            found = self._widened(found)
+            found = self._widen(found)
         return replace(found, tol=tol, certified=found.relative_gap <= tol)
 
     def _multiply(self, found: Optimality) -> Optimality:
@@ -132,7 +132,7 @@ class LossFactor:
             rounding=c * found.rounding * _UP,
         )
 
-    def _widened(self, found: Optimality) -> Optimality:
+    def _widen(self, found: Optimality) -> Optimality:
         """The certificate for c C from that for c C rounded."""
         lost = 4.0 * ROUNDOFF * (abs(found.primal) + found.rounding)
         gap, dual = (found.gap + lost) * _UP, found.dual * (1.0 - 4.0 * ROUNDOFF)

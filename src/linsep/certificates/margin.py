@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, relative
-from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
+from linsep.certificates.recheck import Dual, chunks, row_norms, score, vector_or_default
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
@@ -107,7 +107,7 @@ def _smallest_margin(
     for rows, block in chunks(X):
         m = np.asarray(sigma[rows]) * score(block, theta[:, None])[:, 0]
         loose = m - (len(theta) + 8) * ROUNDOFF * (row_norms(block) * size + shift)
-        counted = given(weight, rows, 1.0) > 0.0
+        counted = vector_or_default(weight, rows, 1.0) > 0.0
         near = counted & (loose <= min(smallest, float(m[counted].min(initial=math.inf))))
         if near.any():  # |x|.|w| is the sharper bound; only the closest rows need it
             reach = score(abs(block[np.flatnonzero(near)]), np.abs(theta)[:, None])[:, 0]
@@ -206,7 +206,7 @@ def _exact_smallest_margin(
         error = (len(theta) + 8) * ROUNDOFF * score(abs(block), np.abs(theta)[:, None])[
             :, 0
         ] + 1e-300
-        counted = given(weight, rows, 1.0) > 0.0
+        counted = vector_or_default(weight, rows, 1.0) > 0.0
         limit = min(limit, float((m + error)[counted].min(initial=math.inf)))
         near = np.flatnonzero(counted & (m - error <= limit))
         if len(near):

@@ -80,7 +80,7 @@ def product_error(size: int, lengths: FloatArray) -> FloatArray:
     return (size + 2) * (ROUNDOFF * lengths + UNDERFLOW)
 
 
-def curved(weight: FloatArray, curvature: FloatArray) -> FloatArray:
+def row_curvatures(weight: FloatArray, curvature: FloatArray) -> FloatArray:
     """s l'' of every row; 0 where that is too small for sums of products without underflow."""
     h = weigh(weight, curvature)
     return np.where(h >= TINY, h, 0.0)

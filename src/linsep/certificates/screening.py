@@ -20,7 +20,13 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray
-from linsep.certificates.recheck import Part, chunks, closing_sums_numpy, given, longest_sum
+from linsep.certificates.recheck import (
+    Part,
+    chunks,
+    closing_sums_numpy,
+    longest_sum,
+    vector_or_default,
+)
 from linsep.certificates.softmax import softmax_sums_numpy
 from linsep.certificates.target_units import target_units
 from linsep.certificates.verification import recheck_part, verify
@@ -131,7 +137,7 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
         v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
     squares = np.zeros(part.X.shape[1])
     for rows, block in chunks(part.X):
-        squares += np.asarray(_square(block).T @ given(part.weight, rows, 1.0)).ravel()
+        squares += np.asarray(_square(block).T @ vector_or_default(part.weight, rows, 1.0)).ravel()
     reach = 1.000001 * np.sqrt(squares * (2.0 * bend * gap))
     zero = np.abs(v) + doubt + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error

@@ -70,7 +70,7 @@ def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
     others = np.delete(sizes, worst)
     others = others[others > 0.0]
     usual = float(np.median(others)) if len(others) else 1.0
-    who, size = _called(worst, names), float(sizes[worst])
+    who, size = _describe_column(worst, names), float(sizes[worst])
     if size >= UNLIKE * usual:
         typical = _typical(X, worst)
         if 0.0 < typical and size >= UNLIKE * typical:
@@ -87,7 +87,8 @@ def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
     if far.max(initial=0.0) >= UNLIKE:
         worst = int(np.argmax(far))
         return (
-            f"{_called(worst, names)} has entries near {sizes[worst]:.0e} that differ by {spread[worst]:.0e} at most",
+            f"{_describe_column(worst, names)} has entries near {sizes[worst]:.0e} "
+            f"that differ by {spread[worst]:.0e} at most",
             "Subtract its mean, or standardise it.",
         )
     if usual >= LARGE:
@@ -98,7 +99,7 @@ def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
     return "", ""
 
 
-def _called(column: int, names: Names | None) -> str:
+def _describe_column(column: int, names: Names | None) -> str:
     return f"Column {column} " + (
         "(counting from 0)" if names is None else f"({str(names[column])!r})"
     )

@@ -34,7 +34,7 @@ from linsep.certificates.metric import (
     smallest_eigenvalue,
 )
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import (
     TINY,
     UNDERFLOW,
@@ -86,7 +86,7 @@ def softmax_local_certificate(  # noqa: PLR0913
     """Certify W (d+1, k); lam may be 0."""
     size = X.shape[1] + int(fit_intercept)
     theta = np.asarray(W, dtype=np.float64)[:size]
-    s = given(weight, slice(0, X.shape[0]), 1.0)
+    s = vector_or_default(weight, slice(0, X.shape[0]), 1.0)
     at = _visit(loss, X, np.asarray(labels), s, theta, lam)
     drop = if_in_time(lambda: _drop(at, X, s, lam, fit_intercept), lambda: math.inf)
     unique = lam > 0.0 and math.isfinite(drop)

@@ -17,10 +17,15 @@ from sklearn.pipeline import Pipeline
 
 from linsep.arguments import flag
 from linsep.arrays import FloatArray
-from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
+from linsep.certificates.claims import (
+    another_objective,
+    contradiction,
+    find_alteration,
+    inconsistency,
+)
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import ANY, Goal, exact_certificate
-from linsep.certificates.group import cleared_dual, group_certificate
+from linsep.certificates.group import group_certificate, repair_dual
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
@@ -29,7 +34,7 @@ from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import (
     Dual,
     Part,
-    added,
+    add_sums,
     closing_sums_numpy,
     in_memory,
     longest_sum,
@@ -135,8 +140,8 @@ def verify(
     flag("exact", exact)
     opened = require_parts(model, "verify")
     model, X = opened.model, opened.transform(X)
-    if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
-        found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
+    if hasattr(model, "_verify"):  # its proof is not one of duality, and it knows how to check it
+        found_by_itself: Optimality = model._verify(X, y, sample_weight, exact)
         return found_by_itself
     if not hasattr(model, "_verification_parts"):
         raise BadInput(
@@ -153,7 +158,7 @@ def verify(
         parts = [Part(*part) for part in model._verification_parts(*given)]
         claimed = model.certificate_
         claims = claimed.parts or (claimed,) * len(parts)
-        complaint = altered(model, parts)
+        complaint = find_alteration(model, parts)
         each = [  # of an altered model no better proof is searched for: it is rejected in any case
             recheck_part(part, exact=exact) if complaint else _recheck_claim(part, claim, exact)
             for part, claim in zip(parts, claims, strict=False)
@@ -208,7 +213,7 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
     if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
-        given, part = part, cleared_dual(part)
+        given, part = part, repair_dual(part)
         proven = exact_certificate(
             *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
             penalty=part.penalty,
@@ -312,7 +317,7 @@ def _sum(part: Part, sums: Any) -> Any:
     along = () if isinstance(part.dual, Linearised) else (part.dual.u.T,)
     text = _OnWorker(sums, coupled, part.loss, part.W, None if along else part.dual)
     found = part.X.apply(text, part.sigma, part.offset, part.weight, part.labels, *along)
-    return added(found)
+    return add_sums(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,7 +143,7 @@ def _guard(options: Any) -> int:
 
     module = import_module(f"linsep.cli.{VERBS[options.verb][0]}")
     try:
-        with _watched(options), warnings.catch_warnings():
+        with _progress_bar(options), warnings.catch_warnings():
             # columns were matched by name when the file was read
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             outcome = module.run(options)
@@ -172,7 +172,7 @@ def _code_of(error: BaseException) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_DATA)
 
 
-def _watched(options: Any) -> AbstractContextManager[None]:
+def _progress_bar(options: Any) -> AbstractContextManager[None]:
     """A bar for whatever lasts longer than a second, if a person is looking."""
     from linsep.monitoring import progress  # noqa: PLC0415
 

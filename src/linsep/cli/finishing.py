@@ -25,7 +25,7 @@ def model_path(options: Any) -> Path:
     return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
 
 
-def saved(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
+def save_model(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
     """Write the model file and say where it is."""
     path = model_path(options)
     linsep.save(model, path, data=data)

@@ -72,19 +72,19 @@ def run(options: Any) -> Outcome:
     if not options.no_report:
         require()  # before an hour of fitting
     return_at_once()
-    with storage.resumable(options), _opened(options) as table, warnings.catch_warnings():
+    with storage.resumable(options), _open_table(options) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         give_back()
         return _fit(options, table, began)
 
 
 @contextmanager
-def _opened(options: Any) -> Iterator[Table | ClusterTable]:
+def _open_table(options: Any) -> Iterator[Table | ClusterTable]:
     """The labelled table, on the workers of a cluster or here."""
     if options.cluster is None:
         yield storage.read(options)
     else:
-        with clustering.opened(options) as table:
+        with clustering.open_table(options) as table:
             yield table
 
 
@@ -126,7 +126,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         say(options, f"the saved model is refitted on all {rows:,} rows")
     separable = _separability(options, numbers, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
-    path = finishing.saved(options, whole, numbers.digestible)
+    path = finishing.save_model(options, whole, numbers.digestible)
     page = _page(options)
     if page is not None:
         if not options.test:
@@ -277,7 +277,7 @@ def _choose(
     cv = modelling.folds(options, labels, regression)
     if cv == 1 and options.cv is None:
         return Judgement(1.0)
-    tuning = modelling.tuned(options, model, numbers.X, numbers.y, cv)
+    tuning = modelling.tune_model(options, model, numbers.X, numbers.y, cv)
     give_back()
     return Judgement(tuning.best_C, tuning)
 

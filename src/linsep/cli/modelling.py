@@ -163,7 +163,7 @@ def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
     return min(rarest, reading.FOLDS)
 
 
-def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
+def tune_model(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
     """The validation curve, and the C it speaks for."""
     return linsep.tune(
         model,

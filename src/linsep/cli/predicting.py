@@ -41,8 +41,8 @@ def run(options: Any) -> Outcome:
         )
     pieces = (
         _columns(options, final, reading.matrix(model, table))
-        for table in reading.streamed(
-            options, None if encoder is None else reading.known(encoder, options)
+        for table in reading.stream_tables(
+            options, None if encoder is None else reading.column_types(encoder, options)
         )
     )
     facts: dict[str, Any] = {"verb": "predict"}

@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """The verdict, and whether its proof was checked."""
-    table = reading.labelled(options)
+    table = reading.read_labelled(options)
     X = storage.matrix(options, table, modelling.encoder_for(table, standardise=False))
     y = table.y if options.of is None else _one(table.y, options.of)
     found = linsep.separate(X, y, n_threads=options.threads)

@@ -107,7 +107,7 @@ class Classification(ByScores):
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
         return _COUPLED[scheme](k) if scheme in _COUPLED and k > 2 else loss
 
-    def _asked_loss(self) -> Loss | CoupledLoss:
+    def _current_loss(self) -> Loss | CoupledLoss:
         """The loss that the parameters ask for now, for the classes of the fit."""
         return self._loss_for(len(self.classes_))
 

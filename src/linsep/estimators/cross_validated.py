@@ -108,7 +108,7 @@ class _Choosing(Classification):
             **{k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
         )
 
-    def _asked_loss(self) -> Loss | CoupledLoss:
+    def _current_loss(self) -> Loss | CoupledLoss:
         return self._unchosen().set_params(C=self.C_)._loss_for(len(self.classes_))  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -190,7 +190,7 @@ def _train(
         if found is None:
             data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
             X = data.X  # a small X in another layout has now been converted, once for all parts
-            found = _trained(own, data, before, part.title, units.smallest)
+            found = _train_on(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
             found = _by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
         fits.append(with_factor(factor, _in_user_units(units, found, own), share))
@@ -236,7 +236,7 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: 
     for simple in certificates.relaxations(recipe.loss, recipe.penalty):
         data = dataset(X, *vectors, None, recipe.n_threads)
         own = replace(recipe, loss=simple.loss, penalty=simple.penalty)
-        other = _trained(own, data, None, "", smallest)
+        other = _train_on(own, data, None, "", smallest)
         certificate = simple.certificate(other.certificate, other.W, mass)
         dual = simple.original_dual(other.dual)
         if certificate.certified and dual is not None:
@@ -255,7 +255,7 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: 
     return found
 
 
-def _trained(
+def _train_on(
     recipe: Recipe, data: Dataset, start: FloatArray | None, title: str, smallest: float
 ) -> Fit:
     try:
@@ -310,7 +310,7 @@ def need_offset(model: Any, offset: Any) -> None:
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
     """Write the fitted attributes, all at once; ``others`` adds to them or takes precedence."""
     W = fits[0].W if len(fits) == 1 else np.hstack([fit.W for fit in fits])
-    trace = _joined_trace(fits)
+    trace = _join_traces(fits)
     attributes = {
         "coef_": np.ascontiguousarray(W[:-1].T),
         "intercept_": W[-1].copy(),
@@ -336,7 +336,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
     state.update(attributes)
 
 
-def stacked(model: Any) -> FloatArray:
+def coefficient_matrix(model: Any) -> FloatArray:
     """W (d+1, k) of a fitted model, rebuilt from its public attributes."""
     return np.vstack([np.atleast_2d(dense_coef(model)).T, np.atleast_1d(model.intercept_)])
 
@@ -345,7 +345,7 @@ def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
     """W of the earlier fit to start from, if warm_start is set and the shape is the same."""
     if not model.warm_start or "coef_" not in vars(model):
         return None
-    W = stacked(model)
+    W = coefficient_matrix(model)
     return W if W.shape == shape else None
 
 
@@ -356,7 +356,7 @@ def verification_parts(
 
     Loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol.
     """
-    W = stacked(model)
+    W = coefficient_matrix(model)
     at = 0
     for part, fit in zip(subproblems, model._fits, strict=True):
         columns = slice(at, at + part.width)
@@ -387,7 +387,7 @@ def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
     return replace(recipe, time_limit=seconds, max_passes=max_passes)
 
 
-def _joined_trace(fits: list[Fit]) -> tuple[TraceRecord, ...]:
+def _join_traces(fits: list[Fit]) -> tuple[TraceRecord, ...]:
     """One trace: the cost runs on from subproblem to subproblem."""
     if len(fits) == 1:
         return fits[0].trace

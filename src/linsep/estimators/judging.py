@@ -130,7 +130,7 @@ def held_out_rows(
 
 
 @contextmanager
-def finite_or_refused(X: Any, names: Names | None) -> Iterator[None]:
+def locate_nonfinite(X: Any, names: Names | None) -> Iterator[None]:
     """What a pass noticed as not finite is looked for in X, so that the message says where it is."""
     try:
         yield

@@ -54,7 +54,7 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
     if coef.ndim == 1 or len(coef) == 1:
         rows = native_rows(X)
         if rows is not None:
-            z = _filled(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
+            z = _fill(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
             if z is not None:
                 return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
@@ -80,15 +80,15 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     k = len(coef)
     P: FloatArray | None = None
     if rows is not None and k == 1 and isinstance(loss, Logistic):
-        P = _filled(_kernels.sigmoids, model, X, rows, _theta(model), np.empty((rows.n, 2)))
+        P = _fill(_kernels.sigmoids, model, X, rows, _theta(model), np.empty((rows.n, 2)))
     elif rows is not None and isinstance(loss, Multinomial):
         W = np.zeros((rows.d + 1, -(-k // 8) * 8))
         W[:-1, :k], W[-1, :k] = coef.T, model.intercept_
-        P = _filled(_kernels.softmaxes, model, X, rows, W, np.empty((rows.n, k)))
+        P = _fill(_kernels.softmaxes, model, X, rows, W, np.empty((rows.n, k)))
     return probabilities(loss, _scores(model, X, first)) if P is None else P
 
 
-def _filled(
+def _fill(
     kernel: Callable[..., bool],
     model: Any,
     X: Any,

@@ -279,14 +279,14 @@ class ZeroOneClassifier(ByScores):
         theta = np.append(dense_coef(self), self.intercept_)
         return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
 
-    def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
+    def _verify(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
         """The certificate, if it holds for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
         rows = inputs.rows_again(self, X)
         known = labels.known(y, rows.shape[0], type(self).__name__)
         if not (
             isinstance(claimed, ZeroOne)
-            and self._unaltered(claimed, known)
+            and self._is_unaltered(claimed, known)
             and claimed.check(rows, y, weight := self._weight(X, y, sample_weight), exact)
             and self._predicts(claimed, X, known, weight)
         ):
@@ -301,7 +301,7 @@ class ZeroOneClassifier(ByScores):
             )
         return claimed
 
-    def _unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
+    def _is_unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
         """Whether the model says what its certificate says, and its classes are those of y in rising order."""
         return (
             np.array_equal(dense_coef(self), [claimed.w])

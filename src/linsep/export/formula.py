@@ -14,7 +14,7 @@ from linsep.arrays import FloatArray
 from linsep.errors import Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.losses import Logistic, Multinomial
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.pipelines.expressions import (
     Affine,
     Column,
@@ -115,7 +115,7 @@ class Formula:
 
 def formula(model: Any) -> Formula:
     """The formula of a fitted linsep model, or of a pipeline that ends in one; affine steps are folded into it."""
-    opened = taken_apart(model)
+    opened = take_apart(model)
     steps, model = opened.steps, opened.model
     if not hasattr(type(model), "get_params") or not type(model).__module__.startswith("linsep."):
         raise Refused(

@@ -105,7 +105,7 @@ def summary(
     facts = _facts(model, parts, X, y, sample_weight, offset is None)
     if held_out is not None:
         other, answers = pair("held_out", held_out, "(X, y)")
-        facts.update(_held_out(model, opened.transform(other), answers, level=level))
+        facts.update(_held_out_performance(model, opened.transform(other), answers, level=level))
     weight = parts[0].weight
     return Summary(
         title=f"{type(model).__name__}, {given[0].loss.name} loss, C = {parts[0].penalty.C:g}",
@@ -153,7 +153,7 @@ def _facts(
     return facts
 
 
-def _held_out(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
+def _held_out_performance(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
     if not hasattr(model, "classes_"):
         return {"held-out R squared": float(model.score(X, y))}
     y = np.asarray(y)

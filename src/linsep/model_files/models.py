@@ -28,7 +28,7 @@ from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
 from linsep.paths import replace_file
 from linsep.penalties import GroupElasticNet
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.separability import Inseparable, Separable, Undecided
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
@@ -151,7 +151,7 @@ def _pieces(model: Any, data: Any, include_dual: bool) -> list[bytes | memoryvie
     fitted["coef_"] = dense_coef(estimator)
     if data is not None:
         X, y = pair("data", data, "(X, y)")
-        fitted["data_digest_"] = digest(taken_apart(model).transform(X) if stepped else X, y)
+        fitted["data_digest_"] = digest(take_apart(model).transform(X) if stepped else X, y)
     if not include_dual and "_fits" in fitted:
         fitted["_fits"] = [_without_rows(fit) for fit in fitted["_fits"]]
     writer = StepWriter(estimator, getattr(estimator, "_saved_records", ()))
@@ -211,7 +211,7 @@ def digest(X: Any, y: Any) -> str:
 
 def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
     """The encoder before a model, if nothing else is there, the model, and whether other steps are."""
-    opened = taken_apart(model)
+    opened = take_apart(model)
     encoder, stepped = None, isinstance(model, Pipeline)
     if opened.steps is not None and [type(step) for _, step in opened.steps.steps] == [Encoder]:
         encoder, stepped = opened.steps[0], False
@@ -283,7 +283,7 @@ def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
     if not isinstance(found, Pipeline):
         raise BadModelFile("steps does not hold a pipeline.")
     try:
-        last = taken_apart(found).model
+        last = take_apart(found).model
     except (TypeError, ValueError) as error:
         raise BadModelFile(
             "the steps of the pipeline are not pairs of a name and a step."

@@ -96,7 +96,7 @@ def current() -> Job | None:
     return board.jobs[-1] if board is not None and board.jobs else None
 
 
-def watched() -> bool:
+def is_watched() -> bool:
     """Whether somebody is watching."""
     return BOARD.get() is not None
 

@@ -125,12 +125,12 @@ class PiecewiseQuadratic(Term):
         """Products of 0."""
         return zeros(len(self.u)), zeros(len(self.u))
 
-    def corrected(self, change: Change, mu: Decimal) -> Targets:
+    def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
         """Products of mu/s, and the second order."""
         _, du, da, dc = change
         return only(self.above, mu / self.s + da * du), only(self.below, mu / self.s - dc * du)
 
-    def centred(self, mu: Decimal) -> Targets:
+    def centring_targets(self, mu: Decimal) -> Targets:
         """Products of mu/s."""
         return only(self.above, mu / self.s), only(self.below, mu / self.s)
 

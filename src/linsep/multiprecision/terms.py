@@ -150,11 +150,11 @@ class Term(ABC):
         """Targets of the predictor: products of 0."""
         return None
 
-    def corrected(self, change: Change, mu: Decimal) -> Targets:
+    def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
         """Targets of the corrector: products of mu, and what the predictor leaves out."""
         return None
 
-    def centred(self, mu: Decimal) -> Targets:
+    def centring_targets(self, mu: Decimal) -> Targets:
         """Targets without the second order."""
         return None
 

@@ -179,7 +179,7 @@ class _Loop:
         return bool(self.counts[1] >= self.rows.n)
 
 
-def weighted(
+def weigh_updates(
     sign: FloatArray, lengths: FloatArray, weight: FloatArray | None, normalised: bool
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Signs, squared lengths and the kind of update by which the kernel adds s y (x, 1), or that over |(x, 1)|.
@@ -210,7 +210,7 @@ def train_perceptron(  # noqa: PLR0913
     seed: int,
 ) -> PerceptronRun:
     """Run until no row is on the wrong side or the budget is spent; weights, if given, are positive."""
-    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, begin(data.d, average), RECORDED)
     job = {
         "select": "listed" if order == "random" else order,
@@ -266,7 +266,7 @@ def stream(
 
     The prediction at score 0 is +1, so that only y = -1 is a mistake there.
     """
-    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, start)
     while loop.visited < start.visited + data.n:
         loop.call(

@@ -129,7 +129,7 @@ class ScaledSteps:
             steps = replace(plain, **own, weight=weight)
             steps.run(step_sizes, first + at, np.arange(len(some)), V, None)
             numbers = np.arange(first + at, first + at + len(some) // batch)
-            self._shrink(V, step_sizes.listed(first + at, len(numbers)).sum(axis=0))
+            self._shrink(V, step_sizes.table(first + at, len(numbers)).sum(axis=0))
             if sums is not None:  # the last of these points stands for all
                 sums += float((numbers + 1).sum()) * V
 
@@ -150,7 +150,7 @@ class ScaledSteps:
             move = after - before
             V[:, :-1] += (move[:, :-1] - move[:, -1:] * scaling.mean) / scaling.size
             V[:, -1] += move[:, -1]
-            self._shrink(V, step_sizes.listed(k, 1)[0])
+            self._shrink(V, step_sizes.table(k, 1)[0])
             if sums is not None:
                 sums += (k + 1) * V
 

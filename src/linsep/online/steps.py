@@ -97,7 +97,7 @@ class Steps:
     ) -> None:
         batches = draws.reshape(-1, self.batch)
         for k, (rows, eta) in enumerate(
-            zip(batches, step_sizes.listed(first, len(batches)), strict=True), first + 1
+            zip(batches, step_sizes.table(first, len(batches)), strict=True), first + 1
         ):
             x = self.X[rows]
             z = np.asarray(x @ W[:, :-1].T) + W[:, -1]

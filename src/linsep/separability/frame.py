@@ -68,7 +68,7 @@ class Frame:
 
     def theta(self, phi: FloatArray) -> FloatArray:
         """(w, b) in the user's coordinates, scaled to a largest entry of order 1."""
-        theta = self._unscaled(phi)
+        theta = self._unscale(phi)
         return theta / _power_near(theta)
 
     def noise(self, phi: FloatArray) -> FloatArray:
@@ -79,9 +79,9 @@ class Frame:
         noise[:d] = size / self.spread
         if self.rows.fit_intercept:
             noise[d] = size * self.shift + np.abs(self.centre) @ noise[:d]
-        return noise / _power_near(self._unscaled(phi))
+        return noise / _power_near(self._unscale(phi))
 
-    def _unscaled(self, phi: FloatArray) -> FloatArray:
+    def _unscale(self, phi: FloatArray) -> FloatArray:
         d = len(self.spread)
         theta = np.zeros(d + 1)
         theta[:d] = phi[:d] / self.spread

@@ -70,7 +70,7 @@ class SignedRows:
             X = self.data.X[rows]
         return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
-    def signed(self, rows: IntArray) -> FloatArray:
+    def signed_matrix(self, rows: IntArray) -> FloatArray:
         """a_i of some rows, dense: sigma (x, 1), or sigma x without an intercept."""
         X = self.features(rows)
         X = X.toarray() if sp.issparse(X) else X

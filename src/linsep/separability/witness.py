@@ -45,7 +45,7 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A, weights = _settle(signed.signed(rows), guess)
+    A, weights = _settle(signed.signed_matrix(rows), guess)
     kept = weights > 0
     rows, A, weights = rows[kept], A[kept], weights[kept]
     weights = weights / weights.sum()
@@ -68,7 +68,7 @@ def _settle(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     weights = guess
     for _ in range(_ROUNDS):
         columns = A[kept].any(axis=0)
-        scaled, powers = _scaled(A[:, columns])
+        scaled, powers = _equilibrate(A[:, columns])
         x = np.zeros(len(A))
         x[kept] = _polish(scaled[kept], (guess * powers)[kept])
         if not np.isfinite(x).all():
@@ -163,7 +163,7 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
     return contraction < 0.5 and bool((x > 2.1 * bound + _UNDERFLOW).all())
 
 
-def _scaled(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _equilibrate(A: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A with rows and columns divided by powers of two, and those of the rows; no rounding unless numbers underflow."""
     scaled, rows, _ = _powers(A)
     with np.errstate(over="ignore"):

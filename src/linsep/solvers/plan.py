@@ -130,7 +130,7 @@ def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed:
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
-    return _rescue(_truncated)(problem, theta, stop, seed)
+    return _rescue(_solve_truncated)(problem, theta, stop, seed)
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -145,7 +145,7 @@ def _cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Sol
     return newton.solve(problem, theta, stop, Cholesky(problem.centre()))
 
 
-def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     longest = LONGEST_FEW if problem.data.location is Location.CLUSTER else LONGEST
     return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, longest))
 

@@ -97,7 +97,7 @@ class _Best:
         if value < self.primal or not np.isfinite(self.primal):
             self.primal, self.theta, self.mixed = value, theta, True
 
-    def closed(self, stop: Stop) -> bool:
+    def is_closed(self, stop: Stop) -> bool:
         """Whether the gap is below tol."""
         return self.primal - self.lower <= stop.tol * abs(self.primal)
 
@@ -108,7 +108,7 @@ class _Best:
             return found
         status = found.status
         if status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
-            status = Status.CERTIFIED if self.closed(stop) else Status.WORKING_PRECISION
+            status = Status.CERTIFIED if self.is_closed(stop) else Status.WORKING_PRECISION
         W = self.theta.reshape(-1, 1).copy()
         return replace(
             found, W=W, dual=self.dual, status=status, sums=None, passes=self.problem.passes
@@ -146,7 +146,7 @@ def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
     if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
         _solve_in_span(best, stop, again)
     coordinates = _coordinates(problem)
-    if coordinates is not None and not best.closed(stop):
+    if coordinates is not None and not best.is_closed(stop):
         _solve_in(best, coordinates, stop, again)
 
 

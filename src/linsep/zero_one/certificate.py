@@ -92,7 +92,7 @@ class ZeroOne:
         return self.proven
 
     def __str__(self) -> str:
-        if not self._well_formed():
+        if not self._is_well_formed():
             return "a certificate that no fit has made"
         many = len(self.witnesses)
         how = {
@@ -125,7 +125,7 @@ class ZeroOne:
         integers. A bound from enumeration is proven by enumerating again.
         """
         points = self._points(X, y, sample_weight)
-        if not self._well_formed():
+        if not self._is_well_formed():
             return False
         if np.shape(self.w) != (points.X.shape[1],):
             raise BadInput(
@@ -139,11 +139,11 @@ class ZeroOne:
         if self.errors != points.value(count):
             return False
         if self.proven:
-            return self.lower_bound == self.errors and self._bounded(points, count, exact)
+            return self.lower_bound == self.errors and self._proves_bound(points, count, exact)
         goal = points.at_least(self.lower_bound)
-        return goal < count and self._bounded(points, goal, exact)
+        return goal < count and self._proves_bound(points, goal, exact)
 
-    def _well_formed(self) -> bool:
+    def _is_well_formed(self) -> bool:
         """Whether every field is of the kind that a fit stores."""
         return (
             all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
@@ -167,7 +167,7 @@ class ZeroOne:
             raise BadInput("sample_weight needs one finite number >= 0 for each row of X.")
         return distinct(rows, sign, weight)
 
-    def _bounded(self, points: Points, goal: int, exact: bool) -> bool:
+    def _proves_bound(self, points: Points, goal: int, exact: bool) -> bool:
         """Whether it is shown that the errors of every hyperplane weigh at least so many units."""
         d = points.X.shape[1]
         if self.method == "separable":
@@ -175,7 +175,7 @@ class ZeroOne:
         if goal == 0:
             return True
         if self.method == "cover":
-            return self._covered(points, goal, exact)
+            return self._proves_by_cover(points, goal, exact)
         if self.method == "thresholds" and d == 1:
             least, _ = best_threshold(points.X[:, 0], points.signed_units)
             return least * points.step >= goal
@@ -186,7 +186,7 @@ class ZeroOne:
             return best.errors >= goal
         return False
 
-    def _covered(self, points: Points, goal: int, exact: bool) -> bool:
+    def _proves_by_cover(self, points: Points, goal: int, exact: bool) -> bool:
         sets = []
         for rows, weights in self.witnesses:
             at = _places(points, rows)
@@ -195,7 +195,7 @@ class ZeroOne:
             sets.append(at)
         if not sets:
             return False
-        if master.relaxed(sets, points.units) >= goal:
+        if master.relaxation_bound(sets, points.units) >= goal:
             return True
         lighter = master.lighter_cover(
             sets, points.units, goal, deadline=perf_counter() + _PATIENCE
@@ -226,7 +226,7 @@ def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> boo
     """Whether the hulls of the two classes share a point, with weights that round to these."""
     if weights.shape != at.shape or not np.isfinite(weights).all() or weights.min() < 0.0:
         return False
-    A = points.signed.signed(at)
+    A = points.signed.signed_matrix(at)
     A = A[:, A.any(axis=0)]
     if underflows(A, weights):
         return round_to(A, weights)

@@ -58,18 +58,18 @@ def minimise(
         least, positive = best_threshold(points.X[:, 0], points.signed_units)
         best = Attempt(points)
         best.offer(threshold_plane(points.X[:, 0], positive))
-        return best.found(least * points.step, (), "thresholds")
+        return best.result(least * points.step, (), "thresholds")
     search = Search(points, deadline, rng)
     if search.separable():
-        return search.best.centred(0, (), "separable")
+        return search.best.centre_result(0, (), "separable")
     if d == 2 and len(points) <= _SWEPT:
         swept = sweep(points, deadline)
         if swept is not None:
             if not search.best.keep(swept.positive == (points.sign > 0)):
                 search.begin(starts)  # as near as coefficients in floats come
-            return search.best.centred(swept.errors, (), "sweep")
+            return search.best.centre_result(swept.errors, (), "sweep")
     if_in_time(lambda: search.cover(starts, rounds), lambda: None)
-    return search.best.centred(search.bound, search.proof, "cover")
+    return search.best.centre_result(search.bound, search.proof, "cover")
 
 
 class Attempt:
@@ -105,10 +105,10 @@ class Attempt:
         answer = decide(Memory(self.points.X[kept], sign, n_threads=1))
         return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
-    def centred(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+    def centre_result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result, the hyperplane moved away from the points on either side if there is room and time."""
         if_in_time(self._centre, lambda: None)
-        return self.found(bound, witnesses, method)
+        return self.result(bound, witnesses, method)
 
     def _centre(self) -> None:
         side = np.where(self.wrong, -self.points.sign, self.points.sign)
@@ -120,7 +120,7 @@ class Attempt:
                 if same and _clearance(self.points, theta) > _clearance(self.points, self.theta):
                     self.theta = theta
 
-    def found(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+    def result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result."""
         return Found(self.theta, self.wrong, self.errors, bound, witnesses, method)
 
@@ -195,7 +195,7 @@ class Search:
             if self.over() or not self.witnesses:
                 return
             sets, units = self._sets(), self.points.units
-            self._raise(master.relaxed(sets, units), self.witnesses)
+            self._raise(master.relaxation_bound(sets, units), self.witnesses)
             if self.over():
                 return
             lighter = master.lighter_cover(

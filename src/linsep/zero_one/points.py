@@ -132,7 +132,7 @@ def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
     scores = scores.copy()
     doubtful = X[near].toarray() if sp.issparse(X) else X[near]
     exact = exact_margins(np.asarray(doubtful, dtype=np.float64), np.ones(len(near)), theta)
-    scores[near] = [_rounded(value) for value in exact]
+    scores[near] = [_nearest_float(value) for value in exact]
     return scores
 
 
@@ -145,7 +145,7 @@ def _reaches(X: Any, size: FloatArray) -> FloatArray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _rounded(value: Fraction) -> float:
+def _nearest_float(value: Fraction) -> float:
     """The nearest float, of the same sign and finite."""
     if value == 0:
         return 0.0

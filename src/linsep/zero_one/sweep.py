@@ -68,7 +68,7 @@ class _Lines:
     def __init__(self, points: Points) -> None:
         self.X, self.c = points.X, points.signed_units
         self.whole = DyadicRows.of(points.X).num  # columns scaled, which keeps orientations
-        self.scaled = _scaled(points.X)
+        self.scaled = _scale_columns(points.X)
 
     def through(self, pivot: int, best: Best) -> Best:
         """The best of ``best`` and all lines through one point."""
@@ -158,7 +158,7 @@ class _Lines:
         return Best(off + split, positive)
 
 
-def _scaled(X: FloatArray) -> FloatArray | None:
+def _scale_columns(X: FloatArray) -> FloatArray | None:
     """X with columns divided by powers of two to at most 1; None if that rounds, as it does where numbers underflow."""
     powers = np.frexp(np.abs(X).max(axis=0))[1]
     scaled = np.ldexp(X, -powers)

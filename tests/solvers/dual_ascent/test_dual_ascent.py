@@ -92,7 +92,7 @@ def test_the_kernel_is_the_plain_loop(loss, kind, instructions):
         want_u, want_theta, e = u.copy(), theta.copy(), 0.0
         for _ in range(2):
             z, seen = native(
-                sample.stored(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
+                sample.in_storage(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
             )
             e = epoch(sample, loss, lam, stiffness, rows, want_u, want_theta, e)
         size = max(1.0, np.abs(want_u).max())

@@ -42,7 +42,7 @@ COMPILED = [loss for loss in SMOOTH if loss.native]
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
-    sample = weighted().stored(kind)
+    sample = weighted().in_storage(kind)
     if loss.regression:
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
     part = parted(len(sample.sign))
@@ -63,7 +63,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
     order = X.shape[1] + 1
     nothing = np.zeros((order, order))
-    again = grid_pilot.predicted(grid_of(sample, loss, part), base, theta, nothing, nothing)
+    again = grid_pilot.predict_base(grid_of(sample, loss, part), base, theta, nothing, nothing)
     assert np.allclose(again.value, base.value, rtol=1e-12)
     assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
     # The last column is new.
@@ -75,7 +75,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions, stepping):
-    sample = weighted().stored(kind)
+    sample = weighted().in_storage(kind)
     if loss.regression:
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
     n, d = sample.X.shape
@@ -158,9 +158,9 @@ def test_single_precision_is_used_where_it_cannot_be_seen():
     error = np.abs(rough.hessian - exact.hessian)[1:] / (scale[:, :, None] * scale[:, None, :])
     assert 0.0 < error.max() <= 1e-6
     move = models.step(rough, 1.0, 0)
-    assert not models.blurred(rough, 1.0, move, 1e-6)
-    assert models.blurred(rough, 1e12, move, 1e-6)
-    assert not models.blurred(exact, 1e12, move, 1e-6)
+    assert not models.is_blurred(rough, 1.0, move, 1e-6)
+    assert models.is_blurred(rough, 1e12, move, 1e-6)
+    assert not models.is_blurred(exact, 1e12, move, 1e-6)
 
 
 def test_numbers_beyond_single_precision_are_summed_in_double():

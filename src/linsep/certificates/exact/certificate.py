@@ -8,7 +8,7 @@ read, with r = l1_ratio,
     D = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),
 
 where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must suit
-a free intercept (``balanced``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
+a free intercept (``balance``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
 lose the terms of the penalty and the factor C, v must be zero. ``dual`` finds such points.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from linsep.arrays import FloatArray
 from linsep.certificates.exact.coupled import CoupledRows
-from linsep.certificates.exact.dual import Rows, Target, candidates, cleared
+from linsep.certificates.exact.dual import Rows, Target, candidates, sums_with_zero_v
 from linsep.certificates.exact.group import GroupTerms
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
@@ -132,9 +132,9 @@ class _Terms:
         if not self.infinite:
             target = Target(rows.W, (1 - self.r) / C, self.flat / C, fit_intercept)
             for _, sums in candidates(rows, dual, target):
-                entropy, v = sums.balanced() if fit_intercept else sums.plain()
+                entropy, v = sums.balance() if fit_intercept else sums.plain()
                 yield self.dual_value(C * entropy.low, [C * abs(x) for x in v])
-        for sums in cleared(rows, dual, fit_intercept):
+        for sums in sums_with_zero_v(rows, dual, fit_intercept):
             if sums is not None:
                 yield C * sums.plain()[0].low
 

@@ -130,7 +130,7 @@ class Parabola:
                 worst = worst + Dyadic.of(-self.low) * (_ZERO - r).positive()
             return Interval.of((s * worst).sum())
         t = self._cut(r)  # 2 q times the u that attains the maximum
-        return Interval.of((s * t * (r - t.halved())).sum() / (2 * Fraction(self.quadratic)))
+        return Interval.of((s * t * (r - t.halve())).sum() / (2 * Fraction(self.quadratic)))
 
     def _cut(self, r: Dyadic) -> Dyadic:
         """r cut to 2 q [low, high]."""

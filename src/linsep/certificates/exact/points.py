@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import vector_or_default
 from linsep.exact.dyadic import Dyadic
 
 #: Numbers of X turned into integers at a time.
@@ -34,7 +34,7 @@ class Point:
         """The sum of the pieces, rounded."""
         return np.asarray(sum(reversed(self.pieces)))
 
-    def moved(self, *by: FloatArray) -> Point:
+    def plus(self, *by: FloatArray) -> Point:
         """The point plus more pieces."""
         return Point([*self.pieces, *by])
 
@@ -66,7 +66,7 @@ class ExactRows:
         self.W = np.asarray(W, dtype=np.float64)
         self.n, self.d = X.shape
         self.k = self.W.shape[1]
-        self.s = given(weight, slice(0, self.n), 1.0)
+        self.s = vector_or_default(weight, slice(0, self.n), 1.0)
         self.factor = 1.0  #: that weights are multiplied with, for scaled losses
 
     def weights(self, rows: slice) -> Dyadic:

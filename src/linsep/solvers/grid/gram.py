@@ -132,7 +132,7 @@ def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
     """The model of each C on the rows outside part f."""
     problem = span.problem
     loss, tol = problem.loss, _SHARE * problem.recipe.tol
-    rows = span.some(np.flatnonzero(problem.trained_on(f)))
+    rows = span.some(np.flatnonzero(problem.training_rows(f)))
     entries, models = problem.rows.size, len(problem.Cs) * len(problem.folds)
     stretches = tuple(s * tol for s in (_LONGER if not loss.smooth else _LONGER[:1]))
     find = _by_newton if gram_space.applies(loss) else _by_rows
@@ -194,5 +194,5 @@ def _by_rows(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answe
         )
         theta = np.ascontiguousarray(solution.W[:, 0])
         dual = solution.dual
-        u = dual.u if isinstance(dual, Explicit) else reduced.unfolded(theta, dual)
+        u = dual.u if isinstance(dual, Explicit) else reduced.unfold(theta, dual)
         yield u, float(theta[-1]), reduced.passes * L.size

@@ -119,7 +119,7 @@ class _Grid:
 
     def stays(self, theta: FloatArray) -> bool:
         """Whether the rows have not moved by more than the width of the band."""
-        return self.first.moved(self.base, theta, self.tau) <= self.tau
+        return self.first.margin_change(self.base, theta, self.tau) <= self.tau
 
     def without(self, f: int) -> Together:
         """What a model without fold f sees."""
@@ -177,7 +177,7 @@ class _Grid:
     def close(self, model: _Model) -> None:
         """Propose the model if a pass over its training rows closes the gap."""
         seen = self.without(model.f)
-        own = seen.unfolded(self._balanced(model))
+        own = seen.unfold(self._balance(model))
         sums, longest = seen.closing(model.theta, own)
         self.passes += 1.0
         problem = self.problem(model.penalty.C)
@@ -188,12 +188,12 @@ class _Grid:
         for part, values in zip(seen.parts, own, strict=True):
             u[part.rows] = values
         if self.given.copies_rows():
-            u = u[self.given.trained_on(model.f)]
+            u = u[self.given.training_rows(model.f)]
         W = model.theta.reshape(-1, 1)
         solution = Solution(W, Explicit(u), Status.CERTIFIED, 0.0, 0.0, sums=sums)
         model.proposal = Proposal(model.c, model.f, solution, longest)
 
-    def _balanced(self, model: _Model) -> FloatArray:
+    def _balance(self, model: _Model) -> FloatArray:
         """Dual variables of the band, moved so that the two classes have the same sum."""
         seen = self.without(model.f)
         u = np.clip(model.u, 0.0, 1.0)

@@ -128,10 +128,10 @@ class _Band:
             left = 0.5 * dot(slope[:-1], slope[:-1]) / lam + abs(float(slope[-1]))
             if left <= _SHARE * tol * total:
                 break
-            delta, _, _ = grid.newton(H + self._crossed(part), slope, lam)
+            delta, _, _ = grid.newton(H + self._crossing_hessian(part), slope, lam)
         return at
 
-    def _crossed(self, part: int) -> FloatArray:
+    def _crossing_hessian(self, part: int) -> FloatArray:
         """What the rows that have crossed add to the Hessian of all rows outside the part."""
         inner = self._inner
         data, order = inner.problem.data, inner.problem.order

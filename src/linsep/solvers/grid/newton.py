@@ -139,7 +139,7 @@ class Grid:
         self.problem.passes += 2
         whole = size + (parts + 1) * order**2
         sums = self.problem.data.sum(add, whole, writes=("curvature",))
-        return self._based(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
+        return self._base_at(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
 
     def value_gradient(
         self, theta: FloatArray, sums: FloatArray, lam: float
@@ -173,7 +173,7 @@ class Grid:
         self.problem.passes += 1
         size = (self.parts + 1) * self.problem.order**2
         H = self.problem.data.sum(add, size, reads=("curvature",))
-        return self._based(theta.copy(), sums, H, self.single)
+        return self._base_at(theta.copy(), sums, H, self.single)
 
     def add_sweep(
         self,
@@ -193,7 +193,7 @@ class Grid:
         h, part = block.row_state("curvature"), self._part_of(block)
         _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
 
-    def _based(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
+    def _base_at(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
         order = self.problem.order
         if not np.isfinite(sums).all():
             raise NonFinite(
@@ -248,7 +248,7 @@ class Grid:
         bent[:-1] += self.mu * bent[-1]
         return bent
 
-    def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
+    def is_blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
         """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
 
         The estimate is that of the solvers of one fit; here the rows are many, and their errors average out.

@@ -94,7 +94,7 @@ class Pilot:
         noise = self._noise(grid, free.data.row_state(CURVATURE) - self._exact)
         if grid_kinks.kinks_of(sub.loss) or would_show(grid, known, noise, C, tol):
             return grid.at(theta)
-        return predicted(grid, known, theta, change, noise)
+        return predict_base(grid, known, theta, change, noise)
 
     def _noise(self, grid: Grid, change: FloatArray) -> FloatArray:
         """N with E|r|^2 = e'N e, r what drawing rows leaves of H e: sum of change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
@@ -105,7 +105,7 @@ class Pilot:
         return free.hessian(grid.mu, single=grid.single)
 
 
-def predicted(
+def predict_base(
     grid: Grid, known: Base, theta: FloatArray, change: FloatArray, noise: FloatArray
 ) -> Base:
     """The base at theta with the Hessians of a known one, each changed by its share of ``change`` (one sweep).

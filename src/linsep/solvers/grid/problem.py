@@ -83,7 +83,7 @@ class GridProblem:
         """Recipe of the models of C number ``c``."""
         return replace(self.recipe, penalty=ElasticNet(self.Cs[c]))
 
-    def trained_on(self, f: int) -> BoolArray:
+    def training_rows(self, f: int) -> BoolArray:
         """Which rows the models without part ``f`` see."""
         return np.asarray((self.part != f) | (f < 0))
 
@@ -97,7 +97,7 @@ class GridProblem:
         A weight of 0 leaves a row among those that numbers are rounded to: one of 1e8 would spoil the proof of the
         others.
         """
-        outside, n_threads = self.trained_on(f), self.recipe.n_threads
+        outside, n_threads = self.training_rows(f), self.recipe.n_threads
         if self.copies_rows():
             vectors = (self.sigma, self.offset, self.weight)
             sigma, offset, weight = (None if v is None else v[outside] for v in vectors)

@@ -105,7 +105,7 @@ def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tupl
     if any(noisy(grid, base, C, move, tol) for move in moves):
         base = grid.at(base.theta)
         moves = [grid.step(base, C, f) for f in parts]
-    if any(grid.blurred(base, C, move, tol) for move in moves):
+    if any(grid.is_blurred(base, C, move, tol) for move in moves):
         base = grid.at(base.theta, exact=True)
         moves = [grid.step(base, C, f) for f in parts]
     steps = zip(parts, moves, strict=True)

@@ -197,11 +197,11 @@ class _Part:
     def __init__(self, problem: GroupProblem, features: IntArray) -> None:
         self.rows = problem.data.columns(features)
         self.losses = Problem(problem.loss, ElasticNet(math.inf), self.rows, problem.fit_intercept)
-        self.penalty = problem.penalty.restricted(features)
+        self.penalty = problem.penalty.restrict(features)
         free = self.penalty.unpenalised(len(features))
         self._free = np.append(np.flatnonzero(free), len(features))  # and the intercept
         self._held = np.flatnonzero(~free).astype(np.int64)
-        self._norms = self.penalty.restricted(self._held)
+        self._norms = self.penalty.restrict(self._held)
         self._centre = np.zeros(len(features))
         self.damping = 0.0
         self._largest = np.zeros(len(features) + 1)  # curvature of each feature, over all steps

@@ -39,8 +39,8 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
     inner = replace(stop, tol=stop.tol / 2) if free.any() else stop
     began = time.perf_counter()
     for _ in range(ROUNDS):
-        problem = _scaled(group, factors)
-        found = run(problem, _divided(theta, factors), _rest(inner, began))
+        problem = _scale_columns(group, factors)
+        found = run(problem, _divide(theta, factors), _rest(inner, began))
         problem.data.close()
         group.losses.passes += problem.passes
         w = np.ascontiguousarray(found.W[:-1, 0])
@@ -86,7 +86,7 @@ def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
     return f
 
 
-def _scaled(group: GroupProblem, factors: FloatArray) -> Problem:
+def _scale_columns(group: GroupProblem, factors: FloatArray) -> Problem:
     """The plain problem on scaled columns: a copy of the rows."""
     data = group.data
     if sp.issparse(data.X):
@@ -102,7 +102,7 @@ def _times(W: FloatArray, factors: FloatArray) -> FloatArray:
     return np.vstack([W[:-1] * factors[:, None], W[-1:]])
 
 
-def _divided(theta: FloatArray, factors: FloatArray) -> FloatArray:
+def _divide(theta: FloatArray, factors: FloatArray) -> FloatArray:
     return np.append(theta[:-1] / factors, theta[-1])
 
 

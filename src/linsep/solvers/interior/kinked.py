@@ -20,7 +20,7 @@ from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
-from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
+from linsep.solvers.interior.central_path import LIMIT, Path, feasible, native_loss
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.newton import gram_reduction
@@ -97,7 +97,7 @@ def _roughly(run: Run[Problem], path: Path) -> bool:
     for share in (4.0, 0.5):
         if not path.descend(share * run.stop.tol):
             return False
-        if run.close(path.theta, Explicit(feasible(run.problem, path.ended()))):
+        if run.close(path.theta, Explicit(feasible(run.problem, path.snap_dual()))):
             return True
     return False
 
@@ -184,7 +184,7 @@ def _native(run: Run[Problem], theta: FloatArray) -> bool:
     status, _, sweeps, grams, _ = _kernels.interior(
         block.rows,
         block.targets,
-        compiled(problem.loss),
+        native_loss(problem.loss),
         problem.lam,
         SAFETY * run.stop.tol,
         LIMIT,

@@ -223,7 +223,7 @@ class _Path(PredictorCorrector):
         ups, downs = (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
         cp, cq = ups - p * up, downs - q * down
         ahead = cp / up - cq / down
-        rhs = part.gathered(self.s * sign * c)
+        rhs = part.combine(self.s * sign * c)
         rhs[:-1] += ahead / e + (self.y + self.v[self.chosen] - self.l2 * (p - q))
         rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
         delta = self._system.solve(rhs, tol)

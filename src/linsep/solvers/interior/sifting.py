@@ -104,19 +104,19 @@ class _Search:
         )
         self.far = first.far(theta)
         self.tau = first.tau(self.far, (WARM_BAND if first.warm else 1.0) * self.m)
-        if self._crowded():
+        if self._is_crowded():
             self._flatten()
         elif not first.warm:
             self.tau = max(self.tau, first.width(theta))
-            if first.expected(self.far, SPARE * self.tau) <= WHOLE * self.m:
+            if first.expected_rows(self.far, SPARE * self.tau) <= WHOLE * self.m:
                 self.tau *= SPARE
 
     def _error(self) -> float:
         return min(1.0, ERROR * float(np.sqrt(self.d / self.m)))
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Whether most rows are on the kink, or all but: no band is narrower, and no sample tells of the rest."""
-        return self.first.expected(self.far, CROWDED) > 0.5 * self.n
+        return self.first.expected_rows(self.far, CROWDED) > 0.5 * self.n
 
     def _flatten(self) -> None:
         """If most rows are near the kink, keep those with the largest loss: they approximate the class sums best.
@@ -139,23 +139,23 @@ class _Search:
         Rows that are all on the kink tell nothing but that theta is good: only their dual variables are not known.
         """
         loss = self.value / self.n
-        least = 0.5 * loss if self._crowded() else 0.1 * target * loss
+        least = 0.5 * loss if self._is_crowded() else 0.1 * target * loss
         return max(0.1 * path.width * self.band.reach(), least)
 
     def widen(self) -> None:
         """After a band that was too narrow: more rows of a wider one."""
-        if self._crowded():
+        if self._is_crowded():
             self._flatten()
             return
         self.m = min(2.0 * self.m, self.most)
-        rows = WIDEN * max(self.first.expected(self.far, self.tau), LEAST * self.d)
+        rows = WIDEN * max(self.first.expected_rows(self.far, self.tau), LEAST * self.d)
         wider = self.first.tau(self.far, rows) if rows < self.n else np.inf
         self.tau = max(WIDEN * self.tau, wider)
 
     def sort(self, theta: FloatArray) -> bool:
         """One pass that sorts the rows at theta; false if theta is worse than the best point, which is moved then."""
         self.far = self.first.far(theta)
-        rows = self.first.expected(self.far, self.tau)
+        rows = self.first.expected_rows(self.far, self.tau)
         thin = None
         if rows > WHOLE * self.m:
             thin = self.first.thinning(self.far, self.tau, self.m)
@@ -173,10 +173,10 @@ class _Search:
         """A narrower band next, after a thinned one has led to theta; where to sort it."""
         first, before = self.first, self.best
         self.far = first.far(theta)
-        if self._crowded():
+        if self._is_crowded():
             self._flatten()
             return self.best
-        moved = first.moved(before, theta, self.tau)
+        moved = first.margin_change(before, theta, self.tau)
         if moved > NARROW * self.tau:
             self.tau = min(moved, WIDEN * self.tau)
         else:
@@ -237,7 +237,7 @@ class _Search:
         """
         problem, tol, band = self.problem, self.run.stop.tol, self.band
         theta, u, lower = point
-        primal, wrong, sums = band.judged(theta, u)
+        primal, wrong, sums = band.evaluate(theta, u)
         near = primal - lower <= 0.8 * tol * primal
         done = near and self.run.close(theta, band.dual(), sums)
         count = len(wrong.rows)

@@ -126,7 +126,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     growing = True
     mu = problem.centre() if problem.data.location is Location.CLUSTER else None
     for _ in range(MAX_ROUNDS):
-        chosen = _grown(problem, chosen, theta, score)
+        chosen = _grow(problem, chosen, theta, score)
         whole = len(chosen) == problem.data.d
         goal = inner * tol
         if growing and not whole:
@@ -161,7 +161,7 @@ def _by_columns(run: Run[Problem]) -> bool:
     """
     problem, straight = run.problem, run.problem.loss.straight_tails
     assert run.best is not None
-    if straight and _curved(problem, run.best[1]) < CURVED:
+    if straight and _curvature_share(problem, run.best[1]) < CURVED:
         if _follow(run):
             return True
     elif straight and _all(problem):
@@ -176,7 +176,7 @@ def _by_columns(run: Run[Problem]) -> bool:
     return closed
 
 
-def _curved(problem: Problem, theta: FloatArray) -> float:
+def _curvature_share(problem: Problem, theta: FloatArray) -> float:
     """The sum of the curvatures at theta, as a share of its bound (a pass)."""
     problem.value_gradient(theta)
     _, _, curvature = problem.moments()
@@ -203,7 +203,7 @@ def _all(problem: Problem) -> bool:
     return data.sparse and data.d <= ALL_SPARSE and row <= CHEAP_ROW and data.n >= 10 * data.d
 
 
-def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
+def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
     """The support and the features with the largest |v_j|, at most as many again."""
     d = problem.data.d
     if _all(problem):

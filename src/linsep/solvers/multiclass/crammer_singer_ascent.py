@@ -55,7 +55,7 @@ class Ascent:
         self.run, self.problem, self.seed = run, run.problem, seed
         problem, data = run.problem, run.problem.data
         self.norms = problem.row_norms()
-        self.P = problem.labelled()
+        self.P = problem.label_distribution()
         K = self.P.shape[1]
         self.W, self.state = np.zeros((problem.order, K)), np.zeros(K + 1)
         self.order = np.arange(-(-data.n // _BUCKET), dtype=np.int64)

@@ -50,7 +50,7 @@ def newton_step(
         return zero_sum(-g / np.append(np.full(data.d, problem.lam), intercept_ridge)[:, None])
     active = active[rows]
     freedom = int(active.sum()) - len(rows)
-    curved = problem.bent(rows, active, sigma)
+    curved = problem.curved_subproblem(rows, active, sigma)
     entries, order = curved.data.n_entries, float(problem.order * k)
     in_w = 0.5 * entries * entries / len(rows) * k * k + order**3 / 3 if order <= _ORDER else np.inf
     in_p = 0.5 * entries * len(rows) + freedom**3 / 3.0 + k * float(freedom) ** 2
@@ -60,7 +60,7 @@ def newton_step(
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
         (in_p, lambda: _in_p(problem, curved, active, g, intercept_ridge)),
         (in_w, lambda: _in_w(curved, g, intercept_ridge)),
-        (iterated, lambda: _iterated(problem, curved, g, intercept_ridge, check)),
+        (iterated, lambda: _by_conjugate_gradients(problem, curved, g, intercept_ridge, check)),
     ]
     ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
     return ways[min(failed, len(ways) - 1)][1]()
@@ -145,7 +145,7 @@ def _in_p(
     return zero_sum(D)
 
 
-def _iterated(
+def _by_conjugate_gradients(
     problem: MaxMarginProblem,
     curved: CoupledProblem,
     g: FloatArray,

@@ -128,7 +128,7 @@ class Blocks:
         self.factors: tuple[FloatArray, FloatArray] | None = None
         self._inverses: list[Inverse] = []
         if order > _FACTORISED:
-            self._inverses = [Inverse(block, _well_conditioned(block, lam)) for block in G]
+            self._inverses = [Inverse(block, _is_well_conditioned(block, lam)) for block in G]
             return
         U, scale = np.empty((m * order, order)), np.empty((m, order))
         for c, block in enumerate(G):
@@ -153,7 +153,7 @@ class Blocks:
         return out
 
 
-def _well_conditioned(A: FloatArray, lam: float) -> bool:
+def _is_well_conditioned(A: FloatArray, lam: float) -> bool:
     """Whether the penalty keeps A definite in single precision."""
     return lam >= _SINGLE * float(np.diagonal(A).max(initial=0.0))
 
@@ -262,7 +262,7 @@ class ConjugateGradients:
         squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
         return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
-    def _outdated(self) -> bool:
+    def _is_outdated(self) -> bool:
         """Whether better blocks pay: products have cost more than making them would."""
         if isinstance(self.apply, Diagonal):
             return self._products >= self._price
@@ -271,7 +271,7 @@ class ConjugateGradients:
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return D."""
         self._fresh = False
-        if not isinstance(self.apply, Blocks) or self._outdated():
+        if not isinstance(self.apply, Blocks) or self._is_outdated():
             self._refresh(W, self.apply is None)
         self._rounds = 0
         D, R = self._solve(W, g, target)
@@ -293,7 +293,7 @@ class ConjugateGradients:
                 *(self.apply.factors, self.apply.mu, target.numbers(), most), (g, D, R, first)
             )
             self._rounds += products
-            if not done and self._outdated():
+            if not done and self._is_outdated():
                 self._refresh(W, False)
         return D, R
 
@@ -320,7 +320,7 @@ class ConjugateGradients:
             return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, self.mu)
 
         def renew() -> bool:
-            outdated = self._outdated()
+            outdated = self._is_outdated()
             if outdated:
                 self._refresh(W, False)
             return outdated

@@ -68,7 +68,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 return run.solution(status, W, dual)
             inner, relative, chosen = 0.3, 0.3, np.arange(0)
             for _ in range(MAX_ROUNDS):
-                chosen = _grown(problem, chosen, W, score)
+                chosen = _grow(problem, chosen, W, score)
                 whole = len(chosen) == d
                 goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
                 found = _on(problem, chosen, W, goal, run.check_limits, mu)
@@ -118,7 +118,7 @@ def _all(problem: CoupledProblem) -> bool:
     return problem.data.d * problem.k <= (UNKNOWNS_FEW if remote else UNKNOWNS)
 
 
-def _grown(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
+def _grow(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
     """The features in use and those with the largest |V_jc|, at most as many again."""
     d = problem.data.d
     if _all(problem):

@@ -187,15 +187,15 @@ class _System:
     def _back(self, U: FloatArray) -> FloatArray:
         return np.concatenate([AT @ u for AT, u in zip(self._AT, U, strict=True)])
 
-    def _curved(self, dZ: FloatArray) -> FloatArray:
+    def _times_hessian(self, dZ: FloatArray) -> FloatArray:
         """s (diag p - p p') dz of every row."""
         curved: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
         return curved
 
     def _product(self, v: FloatArray) -> FloatArray:
         """The Hessian times v, the intercepts following."""
-        U = self._curved(self._forth(v))
-        U += self._curved(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
+        U = self._times_hessian(self._forth(v))
+        U += self._times_hessian(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
         out: FloatArray = self._back(U) + self.at.l2 * v
         return out
 
@@ -204,7 +204,7 @@ class _System:
         at = self.at
         R = self.s * (self.p - at.own)
         first = -self._B @ R.sum(axis=1)
-        R = R + self._curved(np.repeat(first[:, None], R.shape[1], axis=1))
+        R = R + self._times_hessian(np.repeat(first[:, None], R.shape[1], axis=1))
         g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
         h = self.s * self.p * (1.0 - self.p)
         squares = [_square(A) for A in self._AT]
@@ -222,7 +222,7 @@ class _System:
         x = found.x
         entries = sum(_entries(A) for A in self._A)
         at.problem.passes += 2.0 * found.products * entries / max(1, at.problem.data.n_entries)
-        curved = self._curved(self._forth(x)).sum(axis=1)
+        curved = self._times_hessian(self._forth(x)).sum(axis=1)
         return self._split(x), first - self._B @ curved, -float(g @ x)
 
 
