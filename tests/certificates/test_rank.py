@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
 from linsep.certificates import (
+    Part,
     dependence,
     local_certificate,
     softmax_local_certificate,
@@ -34,6 +35,8 @@ from linsep.certificates.rows import Answer, DoubledRows, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
 from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
+from linsep.penalties import ElasticNet
+from linsep.solution import Linearised
 
 
 @pytest.fixture(autouse=True)
@@ -485,16 +488,16 @@ def test_multinomial_bound_is_true_on_a_rounded_sum():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 60))
     y = rng.integers(0, 3, 60)
-    settings = {"lam": 0.0, "fit_intercept": True, "scale": 1.0, "tol": 1e-6}
-    X = np.column_stack([a, b])
+    X, free = np.column_stack([a, b]), ElasticNet(math.inf)
     with contextlib.suppress(SeparableData):
         W = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X, y)
         theta = np.vstack([W.coef_.T, W.intercept_[None]])
         loss = Multinomial(3)
-        assert softmax_local_certificate(loss, X, y, None, theta, **settings).certified
+        part = Part(loss, free, True, X, None, None, None, y, theta, None, 1e-6)
+        assert softmax_local_certificate(part).certified
         wide = np.vstack([theta[:2], np.zeros((1, 3)), theta[2:]])
         X3 = np.column_stack([a, b, a + b])
-        assert softmax_local_certificate(loss, X3, y, None, wide, **settings).dual == 0.0
+        assert softmax_local_certificate(part._replace(X=X3, W=wide)).dual == 0.0
 
 
 class TestDoubled:
@@ -619,12 +622,12 @@ def test_subnormal_weights_prove_nothing(loss):
     """Products with weights of 5e-324 are noise: the allowance is as large as the objective."""
     rng = np.random.default_rng(0)
     X, sigma = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], 30)
+    W, weight = np.zeros((3, 1)), np.full(30, 5e-324)
     found = local_certificate(
-        *(loss, X, sigma, None, np.full(30, 5e-324), np.zeros((3, 1))),
-        lam=0.0,
-        fit_intercept=True,
-        scale=1.0,
-        tol=1e-6,
+        Part(
+            *(loss, ElasticNet(math.inf), True, X, sigma, None, weight, None),
+            *(W, Linearised(W, W), 1e-6),
+        )
     )
     assert not found.certified
     assert found.dual == 0.0

@@ -24,7 +24,6 @@ from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
 from linsep.errors import Refused
 from linsep.interrupts import if_in_time
-from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
 from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
@@ -113,16 +112,12 @@ def certify(
 
 def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimality:
     """The certificate of a hard margin; in exact arithmetic if the dual point has the digits for it."""
-    data = problem.data
-    vectors = data.X, data.sign, data.weight, solution.W, solution.dual
-    found = margin_certificate(*vectors, fit_intercept=problem.fit_intercept, tol=tol)
+    part = _part(problem, solution, tol)
+    found = margin_certificate(part)
     if found.certified or not _is_doubled(solution):
         return found
     with suppress(OverflowError):
-        exact = margin_certificate(
-            *vectors, fit_intercept=problem.fit_intercept, tol=tol, exact=True
-        )
-        return min(found, exact, key=preference)
+        return min(found, margin_certificate(part, exact=True), key=preference)
     return found
 
 
@@ -156,11 +151,19 @@ def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
     return _assemble(problem, theta, sums, longest, entry, tol)
 
 
-def _part(problem: Problem | GroupProblem, solution: Solution, tol: float) -> Part:
+def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float) -> Part:
     """The problem and what is proposed for it, as an independent check reads them."""
     data = problem.data
-    vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
-    return Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
+    coupled = isinstance(problem, CoupledProblem)
+    targets = (
+        (None, None, data.weight, data.labels)
+        if coupled
+        else (data.sign, data.offset, data.weight, None)
+    )
+    return Part(
+        *(problem.loss, problem.penalty, problem.fit_intercept, data.X),
+        *(*targets, solution.W, solution.dual, tol),
+    )
 
 
 def _is_doubled(solution: Solution) -> bool:
@@ -174,18 +177,8 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
     Nothing is proven where it needs python-flint, or where the objective is no float64 number of full precision.
     """
     nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
-    data = problem.data
-    margins: tuple[FloatArray, FloatArray | None] = (np.ones(data.n), None)
-    if not isinstance(problem, CoupledProblem):
-        margins = (data.sign, data.offset)
     try:
-        found = exact_certificate(
-            *(problem.loss, data.X, *margins, data.weight, solution.W, solution.dual),
-            penalty=problem.penalty,
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            labels=data.labels,
-        )
+        found = exact_certificate(_part(problem, solution, tol))
     except (Refused, OverflowError):
         return nothing
     if (found.primal > 0.0 or found.gap > 0.0) and not SMALLEST <= found.primal < math.inf:
@@ -284,20 +277,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         bounds.append(_exactly(problem, solution, tol))
         if bounds[-1].certified or not problem.loss.smooth or penalty.l1 > 0.0:
             return min(bounds, key=preference)
-    assert isinstance(problem.loss, Multinomial) and data.labels is not None
-    bounds.append(
-        softmax_local_certificate(
-            problem.loss,
-            data.X,
-            data.labels,
-            data.weight,
-            W,
-            lam=problem.lam,
-            fit_intercept=problem.fit_intercept,
-            scale=penalty.scale,
-            tol=tol,
-        )
-    )
+    bounds.append(softmax_local_certificate(_part(problem, solution, tol)))
     return min(bounds, key=preference)
 
 
@@ -313,16 +293,4 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         found = local_certificate_by_sums(problem, theta, tol)
         if found.certified or not data.fits_memory():
             return found
-    return local_certificate(
-        problem.loss,
-        data.X,
-        data.sign,
-        data.offset,
-        data.weight,
-        solution.W,
-        lam=problem.lam,
-        fit_intercept=problem.fit_intercept,
-        scale=scale,
-        tol=tol,
-        dual=solution.dual,
-    )
+    return local_certificate(_part(problem, solution, tol))

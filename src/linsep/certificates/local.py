@@ -35,7 +35,7 @@ from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.recheck import Dual, vector_or_default, weigh
+from linsep.certificates.recheck import Dual, Part, vector_or_default, weigh
 from linsep.certificates.rows import Answer, DoubledRows, Rows, row_curvatures
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
@@ -62,38 +62,26 @@ def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
     return at
 
 
-def local_certificate(  # noqa: PLR0913
-    loss: Loss,
-    X: Any,
-    sigma: FloatArray,
-    offset: FloatArray | None,
-    weight: FloatArray | None,
-    W: FloatArray,
-    *,
-    lam: float,
-    fit_intercept: bool,
-    scale: float,
-    tol: float,
-    dual: Dual | None = None,
-) -> Optimality:
-    """Certify W (d+1, 1) by the curvature of a smooth loss; lam may be 0.
+def local_certificate(part: Part) -> Optimality:
+    """Certify the coefficients of a pointwise problem by the curvature of its loss; the penalty may be 0.
 
-    If lam = 0 and curvature does not suffice (a loss with kinks or straight pieces), a dual point made feasible
-    for no penalty is tried: ``dual``, or else the slopes at W.
+    Without a penalty, if curvature does not suffice (a loss with kinks or straight pieces), the dual point is made
+    feasible and tried.
     """
-    everyone = slice(0, X.shape[0])
+    assert isinstance(part.loss, Loss)
+    everyone, penalty = slice(0, part.X.shape[0]), part.penalty
     vectors = (
-        vector_or_default(sigma, everyone, 1.0),
-        vector_or_default(offset, everyone, 0.0),
-        vector_or_default(weight, everyone, 1.0),
+        vector_or_default(part.sigma, everyone, 1.0),
+        vector_or_default(part.offset, everyone, 0.0),
+        vector_or_default(part.weight, everyone, 1.0),
     )
-    part = Rows(X, *vectors, fit_intercept, lam)
-    at = visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
-    return certify_locally(loss, part, at, scale=scale, tol=tol, dual=dual)
+    rows = Rows(part.X, *vectors, part.fit_intercept, penalty.l2)
+    at = visit(part.loss, rows, np.asarray(part.W, dtype=np.float64)[: rows.size, 0])
+    return certify_locally(part.loss, rows, at, scale=penalty.scale, tol=part.tol, dual=part.dual)
 
 
 def certify_locally(
-    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
+    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
@@ -112,7 +100,7 @@ def _argue(
     loss: Loss,
     part: Rows,
     at: Answer,
-    dual: Dual | None,
+    dual: Dual,
     float64_rounding: float,
     *,
     scale: float,

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, relative
-from linsep.certificates.recheck import Dual, chunks, row_norms, score, vector_or_default
+from linsep.certificates.recheck import Dual, Part, chunks, row_norms, score, vector_or_default
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
@@ -30,29 +30,20 @@ from linsep.solution import Explicit
 _EXACT_ENTRIES = 20_000
 
 
-def margin_certificate(
-    X: Any,
-    sigma: FloatArray,
-    weight: FloatArray | None,
-    W: FloatArray,
-    dual: Dual,
-    *,
-    fit_intercept: bool,
-    tol: float,
-    exact: bool = False,
-) -> Optimality:
-    """Enclose 1/2 |w*|^2; W is (d+1, 1). Rows of weight 0 are not there."""
-    alpha, rest = _multipliers(dual, X.shape[0], weight)
-    theta = np.asarray(W, dtype=np.float64)[:, 0]
+def margin_certificate(part: Part, *, exact: bool = False) -> Optimality:
+    """Enclose 1/2 |w*|^2. Rows of weight 0 are not there."""
+    X, sigma, weight, tol = part.X, part.sigma, part.weight, part.tol
+    alpha, rest = _multipliers(part.dual, X.shape[0], weight)
+    theta = np.asarray(part.W, dtype=np.float64)[:, 0]
     low = _smallest_margin(X, sigma, weight, theta)
     if exact:
         least = _exact_smallest_margin(X, sigma, weight, theta)
         if least > 0 if low > 0.0 else least >= 1:
-            bound = _exact_bound(X, sigma, alpha, fit_intercept, rest)
+            bound = _exact_bound(X, sigma, alpha, part.fit_intercept, rest)
             return _exactly(theta, least, bound, tol)
     w = theta[:-1]
     primal = 0.5 * float(w @ w)
-    lower = _lower_bound(X, sigma, alpha, fit_intercept)
+    lower = _lower_bound(X, sigma, alpha, part.fit_intercept)
     if not low > 0.0:
         return Optimality(math.inf, lower, math.inf, math.inf, math.inf, tol, False, math.inf)
     grown = 1.0 / min(low, 1.0)

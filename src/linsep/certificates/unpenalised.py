@@ -39,15 +39,14 @@ _NOTHING = (0.0, 0.0)
 
 
 def repaired_bound(
-    loss: Loss, part: Rows, m: FloatArray, dual: Dual | None, tol: float
+    loss: Loss, part: Rows, m: FloatArray, dual: Dual, tol: float
 ) -> tuple[float, float]:
     """A lower bound on the objective, and the rounding allowance of computing it; (0, 0) if none."""
-    u = np.empty(len(m)) if dual is not None else -loss.slope(m)
-    if dual is not None:
-        for rows, A in part.chunks():
-            block = A[:, : part.X.shape[1]]
-            sign, o = part.sigma[rows], part.offset[rows]
-            u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
+    u = np.empty(len(m))
+    for rows, A in part.chunks():
+        block = A[:, : part.X.shape[1]]
+        sign, o = part.sigma[rows], part.offset[rows]
+        u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
     if not np.isfinite(u).all():
         return _NOTHING
     found = feasible_point(loss, part, u, tol)

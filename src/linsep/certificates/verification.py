@@ -46,7 +46,7 @@ from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job
 from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
@@ -204,26 +204,13 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
             "The model has an intercept although it was fitted without one.", nothing
         )
     if hard_margin(part.loss, part.penalty):
-        return margin_certificate(
-            *(part.X, part.sigma, part.weight, part.W, part.dual),
-            fit_intercept=part.fit_intercept,
-            tol=part.tol,
-            exact=exact,
-        )
+        return margin_certificate(part, exact=exact)
     if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
-        given, part = part, repair_dual(part)
-        proven = exact_certificate(
-            *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
-            penalty=part.penalty,
-            fit_intercept=part.fit_intercept,
-            tol=part.tol,
-            labels=part.labels,
-            goal=goal,
-        )
+        proven = exact_certificate(repair_dual(part), goal)
         # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
-        return proven if proven.certified else min([proven, *_by_relaxation(given)], key=preference)
+        return proven if proven.certified else min([proven, *_by_relaxation(part)], key=preference)
     found = _recheck(part)
     if found.relative_gap <= _SHARP * part.tol:
         return found
@@ -264,7 +251,7 @@ def _recheck(part: Part) -> Optimality:
     if best is not None and not best.certified and pointwise and here:
         best = min(best, precise_certificate(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best)):
-        local = _by_curvature(part)
+        local = softmax_local_certificate(part) if not pointwise else local_certificate(part)
         best = local if best is None else min(best, local, key=preference)
     assert best is not None
     return best
@@ -334,19 +321,3 @@ class _OnWorker:
         dual = self.dual if self.dual is not None else Explicit(u[0].T)
         vectors = (labels,) if self.coupled else (sigma, offset)
         return self.sums(self.loss, X, *vectors, weight, self.W, dual)
-
-
-def _by_curvature(part: Part) -> Optimality:
-    settings: dict[str, Any] = {
-        "lam": part.penalty.l2,
-        "fit_intercept": part.fit_intercept,
-        "scale": part.penalty.scale,
-        "tol": part.tol,
-    }
-    if isinstance(part.loss, CoupledLoss):
-        assert isinstance(part.loss, Multinomial)
-        return softmax_local_certificate(
-            part.loss, part.X, part.labels, part.weight, part.W, **settings
-        )
-    rows = part.X, part.sigma, part.offset, part.weight
-    return local_certificate(part.loss, *rows, part.W, dual=part.dual, **settings)

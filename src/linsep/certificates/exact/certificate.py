@@ -19,9 +19,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from linsep.arrays import FloatArray
 from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.exact.dual import Rows, Target, candidates, sums_with_zero_v
 from linsep.certificates.exact.group import GroupTerms
@@ -29,10 +28,10 @@ from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.local import constant_loss
 from linsep.certificates.optimality import EXACT_FIT, Optimality
-from linsep.certificates.recheck import Dual
+from linsep.certificates.recheck import Dual, Part
 from linsep.exact.budget import OverBudget
 from linsep.exact.dyadic import nearest
-from linsep.losses import CoupledLoss, Loss
+from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 
 
@@ -59,38 +58,25 @@ class Goal(NamedTuple):
 ANY = Goal(math.inf, 0.0)
 
 
-def exact_certificate(  # noqa: PLR0913
-    loss: Loss | CoupledLoss,
-    X: Any,
-    sigma: FloatArray,
-    offset: FloatArray | None,
-    weight: FloatArray | None,
-    W: FloatArray,
-    dual: Dual,
-    *,
-    penalty: ElasticNet,
-    fit_intercept: bool,
-    tol: float,
-    labels: Any = None,
-    goal: Goal = ANY,
-) -> Optimality:
-    """Primal, dual and gap without rounding, compared with tol exactly; W is (d+1, k).
+def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
+    """Primal, dual and gap without rounding, compared with tol exactly.
 
     Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, no better point is
     known, or the work is more than allowed (``exact.budget``).
     """
     rows: Rows
+    loss, penalty, tol = part.loss, part.penalty, part.tol
     if isinstance(loss, CoupledLoss):
-        rows = CoupledRows(loss, X, labels, weight, W)
+        rows = CoupledRows(loss, part.X, part.labels, part.weight, part.W)
     else:
-        rows = PointwiseRows(loss, X, sigma, offset, weight, W)
+        rows = PointwiseRows(loss, part.X, part.sigma, part.offset, part.weight, part.W)
     terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, fit_intercept)
+    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, part.fit_intercept)
     if primal.high > 0 and not (small and primal.high <= goal.gap):
         with suppress(OverBudget):
-            for found in terms.bounds(rows, dual, fit_intercept):
+            for found in terms.bounds(rows, part.dual, part.fit_intercept):
                 bound = max(bound, found)
                 gap = primal.high - bound
                 if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
