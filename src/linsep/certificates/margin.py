@@ -17,9 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Dual, Part, chunks, row_norms, score, vector_or_default
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
@@ -143,7 +142,7 @@ def _exact_bound(
     if not len(used):
         return Fraction(0)
     block = X[used].astype(np.float64)
-    rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
+    rows = DyadicRows.of(dense(block))
     sign, a = sigma[used], Dyadic.of(alpha[used])
     a = a if rest is None else (a + Dyadic.of(rest[used])).positive()
     both = [Dyadic(np.where(sign == s, a.num, 0), a.exp) for s in (1, -1)]
@@ -201,7 +200,7 @@ def _exact_smallest_margin(
         limit = min(limit, float((m + error)[counted].min(initial=math.inf)))
         near = np.flatnonzero(counted & (m - error <= limit))
         if len(near):
-            part = block[near].toarray() if sp.issparse(block) else block[near]
+            part = dense(block[near])
             scores = DyadicRows.of(part).dot(Dyadic.of(theta[:-1])) + Dyadic.of(theta[-1])
             least = min((Dyadic.of(sign[near]) * scores).fractions())
             smallest = least if smallest is None else min(smallest, least)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, squares
 from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
 from linsep.interrupts import check
@@ -111,8 +111,7 @@ def add_sums(found: Sequence[Sums]) -> Sums:
 
 def row_norms(block: Any) -> FloatArray:
     """Euclidean norm of each row."""
-    squares = block.multiply(block) if sp.issparse(block) else block * block
-    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    return np.sqrt(np.asarray(squares(block).sum(axis=1), dtype=np.float64).ravel())
 
 
 def score(block: Any, W: FloatArray) -> FloatArray:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, dense
 from linsep.certificates.metric import (
     AMPLE,
     Metric,
@@ -57,7 +56,7 @@ def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArra
         check()
         rows = slice(start, min(start + height, n))
         block = X[rows].astype(np.float64)
-        block = block.toarray() if sp.issparse(block) else block
+        block = dense(block)
         yield rows, np.column_stack([block, np.ones(len(block))]) if fit_intercept else block
 
 

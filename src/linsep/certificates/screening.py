@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, squares
 from linsep.certificates.recheck import (
     Part,
     chunks,
@@ -135,10 +135,10 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
     v, doubt, bend = _dual_vector(part)
     if lam == 0.0:
         v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
-    squares = np.zeros(part.X.shape[1])
+    total = np.zeros(part.X.shape[1])
     for rows, block in chunks(part.X):
-        squares += np.asarray(_square(block).T @ vector_or_default(part.weight, rows, 1.0)).ravel()
-    reach = 1.000001 * np.sqrt(squares * (2.0 * bend * gap))
+        total += np.asarray(squares(block).T @ vector_or_default(part.weight, rows, 1.0)).ravel()
+    reach = 1.000001 * np.sqrt(total * (2.0 * bend * gap))
     zero = np.abs(v) + doubt + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error
     return zero, nonzero
@@ -171,7 +171,3 @@ def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
     plus, minus = balance(sums.mass_plus, sums.mass_minus) if part.fit_intercept else (1.0, 1.0)
     v = (plus * sums.v_plus + minus * sums.v_minus).reshape(-1, 1)
     return v, 4.0 * chain * sums.spread, part.loss.curvature_bound
-
-
-def _square(block: Any) -> Any:
-    return block.multiply(block) if hasattr(block, "multiply") else block * block

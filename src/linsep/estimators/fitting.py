@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels, certificates
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, n_entries
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
@@ -92,7 +91,7 @@ def solve(
     asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
     recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
     looked_at = location_of(X) is Location.CLUSTER  # by each worker, when it was opened
-    if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
+    if not looked_at and n_entries(X) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
         if count > 1:

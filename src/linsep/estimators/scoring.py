@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from linsep import _kernels
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense, n_entries
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
@@ -46,7 +46,7 @@ def scores(
 def dense_coef(model: Any) -> FloatArray:
     """``coef_`` as an array, also after ``sparsify``."""
     coef = model.coef_
-    return coef.toarray() if sp.issparse(coef) else coef  # type: ignore[no-any-return]
+    return dense(coef)  # type: ignore[no-any-return]
 
 
 def _scores(model: Any, X: Any, first: int) -> FloatArray:
@@ -152,7 +152,7 @@ def _theta(model: Any) -> FloatArray:
 
 def by_pieces(n_threads: int | None, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
     """Whether ``work(lo, hi)`` is true for all pieces [lo, hi) of the n rows of X."""
-    entries = X.nnz if sp.issparse(X) else X.size
+    entries = n_entries(X)
     if entries <= 2 * _PIECE:
         return work(0, n)
     pieces = min(n, -(-entries // _PIECE))

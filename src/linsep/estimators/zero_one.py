@@ -9,10 +9,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.data import Memory
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
@@ -366,4 +365,4 @@ def _dense(rows: Any, owner: str) -> FloatArray:
             f"{owner} holds its rows densely, and X has {rows.shape[0]:,} x {rows.shape[1]:,} numbers, more than "
             f"{_LARGEST:,}; ask separate whether the classes overlap at all, or use a convex loss."
         )
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    return np.asarray(dense(rows), dtype=np.float64)

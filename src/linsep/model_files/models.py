@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep import estimators
 from linsep.arguments import flag, pair
+from linsep.arrays import dense
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, BadModelFile, Refused
@@ -202,9 +203,8 @@ def digest(X: Any, y: Any) -> str:
     step = max(1, (1 << 20) // max(X.shape[1], 1))
     found.update(repr(X.shape).encode())
     for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        dense = block.toarray() if sp.issparse(block) else block
-        found.update((np.ascontiguousarray(dense, "<f8") + 0.0).tobytes())
+        block = dense(X[start : start + step])
+        found.update((np.ascontiguousarray(block, "<f8") + 0.0).tobytes())
     found.update(repr(np.asarray(y).tolist()).encode())
     return f"sha256:{found.hexdigest()}"
 

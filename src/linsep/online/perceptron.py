@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, squares
 from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.monitoring import Job, note
@@ -65,10 +64,8 @@ class PerceptronHistory:
         x = X[self.rows]
         gain = np.asarray(x @ w).ravel() + b * self.fit_intercept
         if self.normalised:
-            square = np.asarray(
-                x.multiply(x).sum(axis=1) if sp.issparse(x) else (x * x).sum(axis=1)
-            )
-            gain /= np.sqrt(square.ravel() + self.fit_intercept)
+            square = np.asarray(squares(x).sum(axis=1)).ravel()
+            gain /= np.sqrt(square + self.fit_intercept)
         inner = np.cumsum(sign[self.rows] * gain)
         length = np.sqrt(w @ w + self.fit_intercept * b * b)
         with np.errstate(invalid="ignore", divide="ignore"):

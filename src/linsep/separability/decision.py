@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Dataset, Location
 from linsep.data.row_access import column_sizes
 from linsep.errors import BadInput
@@ -144,7 +143,7 @@ def _inseparable(
     if signed.fit_intercept:
         ours = signed.data.sign[witness.rows] > 0
         X = signed.features(witness.rows[ours])
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         point = 2.0 * (witness.weights[ours] @ X)
     return Inseparable(
         rows=witness.rows,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.separability.rows import SignedRows
 
 _WIDE = 1e250  # ratio of weights that floats of order 1 do not hold
@@ -56,7 +56,7 @@ class Frame:
     def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
         """Unit vectors of some rows and the lengths that were divided out (1 for a zero row)."""
         X = self.rows.features(sample)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         A = np.empty((len(sample), self.order))
         A[:, : X.shape[1]] = (X - self.centre) / self.spread
         if self.rows.fit_intercept:

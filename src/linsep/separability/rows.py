@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Block, Dataset, Location
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.monitoring import note
@@ -73,7 +73,7 @@ class SignedRows:
     def signed_matrix(self, rows: IntArray) -> FloatArray:
         """a_i of some rows, dense: sigma (x, 1), or sigma x without an intercept."""
         X = self.features(rows)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         sign = self.data.sign[rows][:, None]
         return np.hstack([sign * X, sign]) if self.fit_intercept else sign * X
 
@@ -118,7 +118,7 @@ class SignedRows:
     def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
         """a_i.theta of some rows as rational numbers."""
         X = self.features(rows)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         return exact_margins(X, self.data.sign[rows], theta)
 
 

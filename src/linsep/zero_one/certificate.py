@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
@@ -158,7 +157,7 @@ class ZeroOne:
 
     def _points(self, X: Any, y: Any, sample_weight: Any) -> Points:
         rows = plain_rows(X)
-        rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        rows = np.asarray(dense(rows), dtype=np.float64)
         sign = plain_signs(y, len(rows), self.classes)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is not None and (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Memory
 from linsep.exact.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
@@ -130,7 +130,7 @@ def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
     if not len(near):
         return scores
     scores = scores.copy()
-    doubtful = X[near].toarray() if sp.issparse(X) else X[near]
+    doubtful = dense(X[near])
     exact = exact_margins(np.asarray(doubtful, dtype=np.float64), np.ones(len(near)), theta)
     scores[near] = [_nearest_float(value) for value in exact]
     return scores

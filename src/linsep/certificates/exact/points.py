@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.certificates.recheck import vector_or_default
 from linsep.exact.dyadic import Dyadic
 
@@ -54,7 +54,7 @@ def dense_blocks(X: Any) -> Iterator[tuple[slice, FloatArray, Any]]:
 def row_of(X: Any, i: int) -> list[Fraction]:
     """Entries of row i."""
     row = X[[i]].astype(np.float64)
-    return [Fraction(x) for x in (row.toarray() if sp.issparse(row) else row)[0].tolist()]
+    return [Fraction(x) for x in dense(row)[0].tolist()]
 
 
 class ExactRows:
@@ -80,4 +80,4 @@ class ExactRows:
     def dense(self) -> FloatArray:
         """X in float64 with a column of ones behind it."""
         block = self.X.astype(np.float64)
-        return np.column_stack([block.toarray() if sp.issparse(block) else block, np.ones(self.n)])
+        return np.column_stack([dense(block), np.ones(self.n)])

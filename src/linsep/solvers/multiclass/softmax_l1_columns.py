@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, n_entries, squares
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
@@ -207,8 +207,9 @@ class _System:
         R = R + self._times_hessian(np.repeat(first[:, None], R.shape[1], axis=1))
         g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
         h = self.s * self.p * (1.0 - self.p)
-        squares = [_square(A) for A in self._AT]
-        size = np.concatenate([Q @ row for Q, row in zip(squares, h, strict=True)]) + at.l2
+        size = (
+            np.concatenate([squares(A) @ row for A, row in zip(self._AT, h, strict=True)]) + at.l2
+        )
         scale = 1.0 / np.maximum(size, 1e-12 * max(float(size.max(initial=0.0)), 1e-300))
 
         def times(v: FloatArray) -> FloatArray:
@@ -220,7 +221,7 @@ class _System:
 
         found = cg.solve(times, lambda r: scale * r, -g, ends, GRADIENTS)
         x = found.x
-        entries = sum(_entries(A) for A in self._A)
+        entries = sum(map(n_entries, self._A))
         at.problem.passes += 2.0 * found.products * entries / max(1, at.problem.data.n_entries)
         curved = self._times_hessian(self._forth(x)).sum(axis=1)
         return self._split(x), first - self._B @ curved, -float(g @ x)
@@ -299,11 +300,3 @@ def _without(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
         out[hard] = _logsumexp(np.delete(Z[:, hard], c, axis=0))
     found: FloatArray = out
     return found
-
-
-def _entries(A: Any) -> int:
-    return int(A.nnz if sp.issparse(A) else A.size)
-
-
-def _square(A: Any) -> Any:
-    return A.multiply(A) if sp.issparse(A) else A * A
