@@ -50,7 +50,7 @@ def posed(name, weighted=False):
     model, (X, score), solver = GRIDS[name]
     y = score if isinstance(model, LinearRegressor) else np.where(score > 0.0, 1.0, -1.0)
     weight = 0.5 + np.arange(len(y)) % 3 if weighted else None
-    return model._grid_problem(X, y, weight).on(CS, np.arange(len(y)) % FOLDS), solver
+    return model._grid_problem(X, y, weight).with_grid(CS, np.arange(len(y)) % FOLDS), solver
 
 
 def recheck(problem, fit, f):

@@ -56,7 +56,7 @@ def fit_without_factor(
     if all(factor.plain for factor in factors):
         return fit(problem)
     own = replace(problem.recipe, loss=factors[0].loss, tol=factors[0].tol(problem.recipe.tol))
-    fits = fit(replace(problem, recipe=own).on([f.penalty.C for f in factors], problem.part))
+    fits = fit(replace(problem, recipe=own).with_grid([f.penalty.C for f in factors], problem.part))
     if fits is None:
         return None
     return {(c, f): with_factor(factors[c], fits[c, f], recipes[c]) for c, f in fits}

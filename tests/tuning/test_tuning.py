@@ -110,7 +110,7 @@ def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
 def test_the_shared_engine_is_used_and_agrees_with_the_other(cancer, monkeypatch):
     X, y = cancer
     part = np.arange(len(y)) % 5
-    assert smooth.applies(LogisticRegression()._grid_problem(X, y, None).on(CS, part))
+    assert smooth.applies(LogisticRegression()._grid_problem(X, y, None).with_grid(CS, part))
     together = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
     monkeypatch.setattr(smooth, "applies", lambda *given: False)
     apart = tune(LogisticRegression(), X, y, CS, scoring="log_loss")

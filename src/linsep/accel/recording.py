@@ -279,12 +279,12 @@ def _caller() -> tuple[str, int]:
         name = frame.f_code.co_filename
         library = name.startswith(("<frozen", *_LIBRARIES)) or any(p in name for p in _INSTALLED)
         if not library:
-            return _short(name), frame.f_lineno
+            return _relative_path(name), frame.f_lineno
         frame = frame.f_back
     return "a library", 0
 
 
-def _short(name: str) -> str:
+def _relative_path(name: str) -> str:
     """A path relative to the working directory, if it lies in it."""
     if name.startswith("<"):
         return name

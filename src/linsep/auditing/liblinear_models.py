@@ -136,7 +136,7 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     elif found.solver == _JOINT:
         loss, parts = CrammerSinger(len(found.labels)), (_joint(found, given, stated),)
     else:
-        loss, parts = _CLASSIFIERS[found.solver], _each(found, given, stated)
+        loss, parts = _CLASSIFIERS[found.solver], _one_vs_rest_parts(found, given, stated)
     ratio = 1.0 if found.solver in _LASSO else 0.0
     fits = found.bias > 0.0  # a bias feature of value 0 does nothing
     penalised = fits and not found.free_bias
@@ -179,7 +179,7 @@ def _factors(model: LiblinearModel, stated: Stated) -> FloatArray:
     return np.array([float(stated.class_weight.get(int(each), 1.0)) for each in model.labels])
 
 
-def _each(model: LiblinearModel, given: Given, stated: Stated) -> tuple[Part, ...]:
+def _one_vs_rest_parts(model: LiblinearModel, given: Given, stated: Stated) -> tuple[Part, ...]:
     """One-vs-rest: of two classes, a positive score is the first."""
     check_labels(np.sort(model.labels), given.y)
     factors, labels = _factors(model, stated), model.labels

@@ -109,7 +109,7 @@ def contradiction(
     if claimed.parts:
         whole = combine(claims)
         for name in ("primal", "dual", "gap", "relative_gap", "coef_error", "rounding", "tol"):
-            if not _same(getattr(claimed, name), getattr(whole, name)):
+            if not _is_close(getattr(claimed, name), getattr(whole, name)):
                 return f"The claim contradicts itself: {name} does not follow from its parts."
         if claimed.certified != whole.certified or claimed.kind != whole.kind:
             return "The claim contradicts itself: it does not follow from its parts."
@@ -120,7 +120,7 @@ def contradiction(
     return None
 
 
-def _same(a: float, b: float) -> bool:
+def _is_close(a: float, b: float) -> bool:
     if math.isinf(a) or math.isinf(b):
         return a == b
     return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
@@ -165,7 +165,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # digits of a subnormal gap
     share = relative(claim.gap, claim.primal, claim.dual)
     if not free and not (
-        _same(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
+        _is_close(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
     ):
         return "The claim contradicts itself: relative_gap is not gap over objective."
     known = claim.kind != "local" and lam > 0.0 and math.isfinite(claim.coef_error)

@@ -39,7 +39,7 @@ def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -
     """Certify theta (d+1,) by the curvature of a smooth loss; nothing is proven if H may be singular (two rounds)."""
     data, size = problem.data, problem.data.d + int(problem.fit_intercept)
     rows = _RowsAt(problem.loss, theta.copy(), size)
-    sums = data.sum(rows.first, rows.length, reads=())
+    sums = data.sum(rows.add_first_round, rows.length, reads=())
     at, H = _answer(problem, rows, sums)
     drop, distance = math.inf, math.inf
     metric = _metric(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
@@ -80,7 +80,7 @@ class _RowsAt:
         value, doubt = at.put(self.loss, slice(0, hi - lo), m, e, s)
         return at, row_curvatures(s, self.loss.curvature(m)), value, doubt
 
-    def first(self, block: Block, out: FloatArray) -> None:
+    def add_first_round(self, block: Block, out: FloatArray) -> None:
         """Add what the first round needs."""
         at, h, value, doubt = self.visit(block)
         order, lo, hi = len(self.theta), block.lo, block.hi

@@ -101,7 +101,7 @@ class Rows:
         """Number of unknowns: d, and 1 for the intercept."""
         return int(self.X.shape[1]) + int(self.fit_intercept)
 
-    def some(self, rows: npt.NDArray[np.intp]) -> Rows:
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """The rows of these numbers."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return Rows(self.X[rows], *vectors, self.fit_intercept, self.lam)
@@ -234,7 +234,7 @@ class DoubledRows(Rows):
         vectors = part.sigma, part.offset, part.weight
         return cls(part.X, *vectors, part.fit_intercept, part.lam)
 
-    def some(self, rows: IntArray) -> DoubledRows:
+    def take(self, rows: IntArray) -> DoubledRows:
         """The rows of these numbers."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return DoubledRows(self.X[rows], *vectors, self.fit_intercept, self.lam)

@@ -105,7 +105,7 @@ def _describe_column(column: int, names: Names | None) -> str:
     )
 
 
-def _some(X: Any) -> Any:
+def _first_rows(X: Any) -> Any:
     """The first rows."""
     count = min(X.shape[0], _ROWS)
     if location_of(X) is Location.DISK:
@@ -115,7 +115,7 @@ def _some(X: Any) -> Any:
 
 def _typical(X: Any, column: int) -> float:
     """Median of the absolute entries of a column that are not 0."""
-    rows = _some(X)
+    rows = _first_rows(X)
     part = rows[:, [column]]
     values = part.toarray().ravel() if sp.issparse(part) else np.asarray(part, np.float64).ravel()
     values = np.abs(values[values != 0.0])
@@ -124,7 +124,7 @@ def _typical(X: Any, column: int) -> float:
 
 def _spreads(X: Any) -> FloatArray:
     """Largest minus smallest entry of every column, of the first rows."""
-    rows = _some(X)
+    rows = _first_rows(X)
     if sp.issparse(rows):
         high = np.asarray(rows.max(axis=0).todense(), np.float64).ravel()
         return high - np.asarray(rows.min(axis=0).todense(), np.float64).ravel()

@@ -82,7 +82,7 @@ def _move_to_feasible(
     vanishes in those others.
     """
     free = np.flatnonzero((room > 0.0) & (part.weight > 0.0))
-    inner = part.some(free) if len(free) < len(u) else part
+    inner = part.take(free) if len(free) < len(u) else part
     counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
     metric = _metric(part, inner, row_curvatures(inner.weight, room[free]), counts)
     if metric is None:

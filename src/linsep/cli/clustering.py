@@ -63,7 +63,7 @@ class ClusterTable:
         parts = self.client.map(Table.take, self.parts, mine, pure=False)
         return replace(self, parts=parts, sizes=[len(part) for part in mine], y=self.y[rows])
 
-    def here(self) -> Table:
+    def to_local(self) -> Table:
         """All rows in the memory of the client."""
         tables = self.client.gather(self.parts)
         whole: Table = replace(tables[0], y=self.y)
@@ -93,7 +93,7 @@ class ClusterNumbers:
     y: list[Any]
     width: int
 
-    def here(self) -> Any:
+    def to_local(self) -> Any:
         """A scan of all rows on the disk of the client, to which they come one part after another."""
         return stored_rows((future.result() for future in self.X), self.width)
 
@@ -110,7 +110,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
             "The workers read the files themselves, and standard input is none: name them."
         )
     files = [file.absolute() for file in reading.files(options)]
-    written = reading.how(options, None)
+    written = reading.read_options(options, None)
     del written["storage_options"]  # the files know them
     how = Reading.of(**written)
     with connected(options.cluster) as client:

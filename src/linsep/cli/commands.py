@@ -148,7 +148,7 @@ def _guard(options: Any) -> int:
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             outcome = module.run(options)
         if options.json:
-            print(json.dumps(outcome.facts, default=_plain, allow_nan=False))
+            print(json.dumps(outcome.facts, default=_to_json, allow_nan=False))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of standard output has seen enough and gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -179,7 +179,7 @@ def _progress_bar(options: Any) -> AbstractContextManager[None]:
     return progress() if sys.stderr.isatty() and not options.quiet else nullcontext()
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Numbers and arrays of numpy as JSON knows them."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -132,7 +132,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         if not options.test:
             linsep.write_report(
                 final,
-                numbers.here,
+                numbers.local_rows,
                 y,
                 page,
                 tuning=judgement.tuning,
@@ -164,9 +164,9 @@ class Numbers:
     stored: ClusterNumbers | None = None  #: rows on a cluster
 
     @cached_property
-    def here(self) -> Any:
+    def local_rows(self) -> Any:
         """The rows in the memory or on the disk of this machine."""
-        return self.X if self.stored is None else self.stored.here()
+        return self.X if self.stored is None else self.stored.to_local()
 
     @property
     def entries(self) -> float:
@@ -217,7 +217,7 @@ def _notices(
     """Columns that predict the target on their own, among some of the rows."""
     if len(table) > ROWS:
         table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
-    some = table if isinstance(table, Table) else table.here()
+    some = table if isinstance(table, Table) else table.to_local()
     dropped = frozenset(e.name for e in encoder.encodings_ if not e.width)
     return notices(some, regression, target or "the target", dropped)
 
@@ -245,7 +245,7 @@ def _evaluate_held_out(
     chosen = _choose(options, model, fitted, y, regression)
     trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
     give_back()
-    judged = _numbers(options, held, encoder, names[1]).here
+    judged = _numbers(options, held, encoder, names[1]).local_rows
     found = trained.predict(judged)
     wrong = (found - truth) ** 2 if regression else found != truth
     text, facts = modelling.held_out_words(float(np.mean(wrong)), truth, None, regression)
@@ -257,7 +257,7 @@ def _evaluate_held_out(
         )
         linsep.write_report(
             trained,
-            fitted.here,
+            fitted.local_rows,
             y,
             page,
             test=(judged, truth),

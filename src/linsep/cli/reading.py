@@ -108,19 +108,21 @@ def read(
     source: str | None = None,
 ) -> Table:
     """The table that the options name, or another one that is written like it."""
-    return read_table(options.data if source is None else source, target, **how(options, types))
+    return read_table(
+        options.data if source is None else source, target, **read_options(options, types)
+    )
 
 
 def scan_files(options: Any, target: str | None, **where: Any) -> Any:
     """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
-    written = how(options, None)
+    written = read_options(options, None)
     del written["types"], written["unlabelled"]  # columns of a matrix have no types
     return scan(options.data, target=target, **written, **where)
 
 
 def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
     """The rows that the options name, some at a time; from standard input as they come, if columns have names."""
-    written = how(options, types)
+    written = read_options(options, types)
     text = types is not None and options.format in (None, "csv", "tsv") and written["header"]
     pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
     if pipe is not None and is_plain(pipe.peek(8)[:8]):
@@ -128,7 +130,7 @@ def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]
     return stream_table(options.data, **written)
 
 
-def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
+def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
     """How the file is written."""
     said = dict(types or {})
     for pair in options.type:

@@ -40,7 +40,7 @@ def scores(
         Z = _scores(model, rows, first)
         return Z if mend is None else mend(rows, Z)
 
-    return _by_blocks(work, model, _ready(model, X))
+    return _by_blocks(work, model, _prepare_rows(model, X))
 
 
 def dense_coef(model: Any) -> FloatArray:
@@ -70,7 +70,7 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
     if location_of(X) is Location.CLUSTER:
         return predict_lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
-    return _by_blocks(_probabilities, model, _ready(model, X))
+    return _by_blocks(_probabilities, model, _prepare_rows(model, X))
 
 
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
@@ -115,7 +115,7 @@ def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) 
         raise
 
 
-def _ready(model: Any, X: Any) -> Any:
+def _prepare_rows(model: Any, X: Any) -> Any:
     """X itself if it can be read as it lies, else its checked and converted rows."""
     state = vars(model)
     if (

@@ -199,7 +199,7 @@ class ZeroOneClassifier(ByScores):
         w, b = found.theta[:-1], float(found.theta[-1])
         proven = found.bound >= found.errors
         count = points.value(found.errors)
-        bound = count if proven else below(points.exact(found.bound))
+        bound = count if proven else below(points.weight_of(found.bound))
         certificate = ZeroOne(
             errors=count,
             lower_bound=bound,
@@ -254,7 +254,7 @@ class ZeroOneClassifier(ByScores):
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         weight = self._weight(X, y, sample_weight)
         points = distinct(_dense(rows, type(self).__name__), known.signs(), weight)
-        wrong = points.wrong(np.append(dense_coef(self), self.intercept_))
+        wrong = points.find_errors(np.append(dense_coef(self), self.intercept_))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(listed, self.certificate_.wrong):
             raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
@@ -262,7 +262,7 @@ class ZeroOneClassifier(ByScores):
         errors = {}
         for name in _SURROGATES:
             theta = _surrogate(points, points.X, points.weight, name, penalty, None)
-            errors[name] = points.value(points.count(points.wrong(theta)))
+            errors[name] = points.value(points.count(points.find_errors(theta)))
         return SurrogatePrice(errors, self.errors_, self.lower_bound_, float(C))
 
     def _weight(self, X: Any, y: Any, sample_weight: Any) -> FloatArray | None:

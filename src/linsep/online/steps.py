@@ -67,7 +67,7 @@ class Steps:
         """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
         if self.loss.native is None:
             with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
-                self._composed(step_sizes, first, draws, W, sums)
+                self._step_composed(step_sizes, first, draws, W, sums)
             return
         name, eta0, decay = step_sizes.for_kernel(first, len(draws) // self.batch)
         _kernels.sgd(
@@ -87,7 +87,7 @@ class Steps:
             sums,
         )
 
-    def _composed(
+    def _step_composed(
         self,
         step_sizes: StepSizes,
         first: int,

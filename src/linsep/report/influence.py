@@ -162,10 +162,10 @@ def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRo
     count = min(WORST, int(np.isfinite(size).sum()))
     worst = np.argsort(-size, kind="stable")[:count]
     Z = scores(subject, judged.rows, worst)
-    return [_worst(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
+    return [_worst_row(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
 
 
-def _worst(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
+def _worst_row(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
     x = judged.rows.X[[i]]
     x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0].astype(np.float64) - found.mean
     if subject.classes is None:

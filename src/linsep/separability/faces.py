@@ -61,7 +61,7 @@ def quasi_separation(
         phi = Q @ split.theta
         theta = frame.theta(phi)
         scan = signed.scan(theta, 4 * (frame.order + 1), noise=frame.noise(phi))
-        still = _outside(frame, scan.doubtful, Q)
+        still = _zero_rows_outside(frame, scan.doubtful, Q)
         if scan.violated == 0 and not len(still):
             return True, Quasi(theta, scan.doubtful)
         wrong = scan.worst[scan.ratio < -SLACK]
@@ -98,7 +98,7 @@ def _rows_off_plane(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArr
     return np.flatnonzero(moved)
 
 
-def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
+def _zero_rows_outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
     """Rows outside the subspace L on which theta is zero nevertheless."""
     found = [
         part[_project(frame.vectors(part)[0], Q)[1]]

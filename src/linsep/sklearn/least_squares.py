@@ -236,7 +236,7 @@ def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> Float
         out = problem.hess_vec(np.append(w, -dot(mean, w)))
         return np.asarray(out[:-1] - out[-1] * mean)
 
-    def converged(at: cg.Iterate) -> bool:
+    def is_converged(at: cg.Iterate) -> bool:
         if at.rho > residual * residual * at.rho_first:
             return False
         if not lam:
@@ -246,7 +246,7 @@ def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> Float
             return False
         return gap <= _SAFE * tol * (value - 0.5 * dot(right + at.r, at.x))
 
-    at = cg.solve(times, lambda r: unit * r, right, converged, _MAX_CG)
+    at = cg.solve(times, lambda r: unit * r, right, is_converged, _MAX_CG)
     return np.append(at.x, constant - dot(mean, at.x)) if at.ended else None
 
 

@@ -124,7 +124,7 @@ def _scores_together(
     problem = asked._grid_problem(data.X, y, weight)
     if problem is None:
         return False
-    problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
+    problem, counted = problem.with_grid(Cs, part), score is ERROR and is_classifier(estimator)
     if counted and problem.weight is None:
         errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
         fits = fit_grid(problem, HeldOut(errors=errors))

@@ -182,7 +182,7 @@ def tune(  # noqa: PLR0913
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
     if refit or parts.test is not None:
-        model = _with(estimator, C=best_C)
+        model = _copy_with(estimator, C=best_C)
         separate.fit(model, rest)
     if parts.test is not None:
         tested, bound = _test_score(model, data, parts.test, score)
@@ -223,7 +223,8 @@ def _tune_ratios(
         pairs = how["cv"].split(np.zeros((_num_samples(y), 1)), np.asarray(y), how["groups"])
         how = {**how, "cv": list(pairs)}
     found = {
-        ratio: tune(_with(estimator, l1_ratio=ratio), X, y, Cs, **how) for ratio in ratios.tolist()
+        ratio: tune(_copy_with(estimator, l1_ratio=ratio), X, y, Cs, **how)
+        for ratio in ratios.tolist()
     }
     best = max(found, key=lambda ratio: found[ratio].best_score_)
     others = {ratio: replace(one, best_estimator_=None) for ratio, one in found.items()}
@@ -247,7 +248,7 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
     return parts
 
 
-def _with(estimator: Any, **params: float) -> Any:
+def _copy_with(estimator: Any, **params: float) -> Any:
     """An unfitted copy of an estimator or a pipeline, whose model has these parameters."""
     before = f"{final_step(estimator)}__" if isinstance(estimator, Pipeline) else ""
     return clone(estimator).set_params(**{before + name: value for name, value in params.items()})

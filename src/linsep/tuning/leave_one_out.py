@@ -62,7 +62,7 @@ def refuse(given: GridProblem | None) -> None:
 
 def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
     """A fit to all rows for each C, rising."""
-    grid = given.on(Cs)
+    grid = given.with_grid(Cs)
     found = fit_without_factor(grid, _fit_all)
     assert found is not None
     return [found[c, -1] for c in range(len(Cs))]

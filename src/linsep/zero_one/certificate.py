@@ -130,7 +130,7 @@ class ZeroOne:
             raise BadInput(
                 f"X has {points.X.shape[1]} columns, the answer is about {np.size(self.w)}."
             )
-        wrong = points.wrong(np.append(self.w, self.b))
+        wrong = points.find_errors(np.append(self.w, self.b))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(self.wrong, listed):
             return False

@@ -79,7 +79,7 @@ class Attempt:
         self.points = points
         side = 1.0 if points.signed_units.sum() >= 0 else -1.0
         self.theta = np.append(np.zeros(points.X.shape[1]), side)
-        self.wrong = points.wrong(self.theta)
+        self.wrong = points.find_errors(self.theta)
         self.errors = points.count(self.wrong)
 
     def offer(self, theta: FloatArray) -> bool:
@@ -88,7 +88,7 @@ class Attempt:
             return False
         if not np.isfinite(_clearance(self.points, theta)):
             theta = theta * _SMALLER
-        wrong = self.points.wrong(theta)
+        wrong = self.points.find_errors(theta)
         count = self.points.count(wrong)
         if count >= self.errors:
             return False
@@ -116,7 +116,7 @@ class Attempt:
             answer = decide(Memory(self.points.X, side, n_threads=1))
             if isinstance(answer, Separable):
                 theta = answer.hyperplane.homogeneous()
-                same = np.array_equal(self.points.wrong(theta), self.wrong)
+                same = np.array_equal(self.points.find_errors(theta), self.wrong)
                 if same and _clearance(self.points, theta) > _clearance(self.points, self.theta):
                     self.theta = theta
 
@@ -153,7 +153,7 @@ class Search:
         self.reached = min(self.reached, self.best.errors)
         return self.reached
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the bounds have met, time is up, or there is no way on."""
         note(0.0, self.points.value(self.best.errors), self.points.value(self.bound))
         met = self.bound >= self.goal()
@@ -180,7 +180,7 @@ class Search:
                 return
             self._improve(self._inside(theta), patience=44 + 4 * self.points.X.shape[1])
         for _ in range(_PACKINGS):
-            if self.over():
+            if self.is_over():
                 return
             self._pack(everything, most=len(self.points))
 
@@ -192,11 +192,11 @@ class Search:
         nodes = None if rounds is None else _NODES
         for _ in itertools.count() if rounds is None else range(rounds):
             self._cheap_rounds()
-            if self.over() or not self.witnesses:
+            if self.is_over() or not self.witnesses:
                 return
             sets, units = self._sets(), self.points.units
             self._raise(master.relaxation_bound(sets, units), self.witnesses)
-            if self.over():
+            if self.is_over():
                 return
             lighter = master.lighter_cover(
                 sets, units, self.goal(), nodes=nodes, deadline=self.deadline
@@ -218,7 +218,7 @@ class Search:
     def _cheap_rounds(self) -> None:
         """Witnesses that greedy covers have missed."""
         for _ in range(_INNER):
-            if self.over() or not self.witnesses:
+            if self.is_over() or not self.witnesses:
                 return
             if not self._uncover(master.greedy(self._sets(), self.points.cost, self.rng)):
                 return

@@ -87,7 +87,7 @@ class Points:
         """Signed unit vectors a_i in those coordinates, and the lengths divided out: right means a_i.phi > 0."""
         return self.frame.vectors(np.arange(len(self)))
 
-    def wrong(self, theta: FloatArray) -> Mask:
+    def find_errors(self, theta: FloatArray) -> Mask:
         """Which points sign(w.x + b) gets wrong, sign(0) = +1; decided without rounding."""
         with np.errstate(all="ignore"):
             scores = self.X @ theta[:-1] + theta[-1]
@@ -97,13 +97,13 @@ class Points:
         """The units of some points."""
         return int(sum(self.units[chosen].tolist()))
 
-    def exact(self, units: int) -> Fraction:
+    def weight_of(self, units: int) -> Fraction:
         """The weight that a number of units stands for."""
         return rational(units, self.exp)
 
     def value(self, units: int) -> float:
         """The float nearest to that weight."""
-        return float(self.exact(units))
+        return float(self.weight_of(units))
 
     def at_most(self, weight: float) -> int:
         """The largest number of units that weighs no more than a number >= 0."""

@@ -47,7 +47,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
     part = parted(len(sample.sign))
     theta = np.linspace(-0.4, 0.5, sample.X.shape[1] + 1)
-    base = grid_of(sample, loss, part).at(theta)
+    base = grid_of(sample, loss, part).base_at(theta)
     X = dense(sample.X)
     A = np.column_stack([X, np.ones(len(X))])
     offset = 0.0 if sample.offset is None else sample.offset
@@ -152,7 +152,7 @@ def test_single_precision_is_used_where_it_cannot_be_seen():
     problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
     models = grid.Grid(problem, part, [1.0])
     theta = 0.1 * rng.normal(size=16)
-    rough, exact = models.at(theta), models.at(theta, exact=True)
+    rough, exact = models.base_at(theta), models.base_at(theta, exact=True)
     assert rough.single and not exact.single
     scale = np.sqrt(np.einsum("pii->pi", exact.hessian))[1:]
     error = np.abs(rough.hessian - exact.hessian)[1:] / (scale[:, :, None] * scale[:, None, :])
@@ -168,7 +168,7 @@ def test_numbers_beyond_single_precision_are_summed_in_double():
     X = 1e25 * rng.normal(size=(400, 13))
     sign = np.where(rng.normal(size=400) > 0, 1.0, -1.0)
     problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
-    base = grid.Grid(problem, parted(400), [1.0]).at(np.zeros(14))
+    base = grid.Grid(problem, parted(400), [1.0]).base_at(np.zeros(14))
     assert not base.single and np.isfinite(base.hessian).all()
 
 
@@ -210,7 +210,7 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
     sample = plain(n=200, d=3)
     part = parted(200, 3)
     models = grid_of(sample, losses.get("logistic"), part)
-    base = models.at(np.array([0.2, -0.1, 0.3, 0.1]))
+    base = models.base_at(np.array([0.2, -0.1, 0.3, 0.1]))
     C, f = 0.3, 1
     delta, half, _, value = models.step(base, C, f)
     outside = part != f
@@ -242,7 +242,7 @@ def test_the_error_of_a_foretold_hessian_is_foretold():
         known = pilot.first_base(models, 1.0, 1e-4)
         found = pilot.next_base(models, known, 1e-4, 1e-4, 1.0)
         assert known.noise is None and found.noise is not None
-        true = models.at(found.theta, exact=True)
+        true = models.base_at(found.theta, exact=True)
         assert np.allclose(found.gradient, true.gradient, rtol=1e-10, atol=1e-9)
         assert models.step(true, 1e-4, -1).half < 1e-4 * models.step(known, 1e-4, -1).half
         assert np.allclose(found.hessian[:, -1], true.hessian[:, -1], rtol=1e-9, atol=1e-9)
@@ -300,7 +300,7 @@ def test_rows_that_cross_a_kink_are_all_in_the_band():
     loss = losses.get("squared_hinge")
     problem, part = tall_bent(loss)
     models = grid.Grid(problem, part, [1.0])
-    base = models.at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
+    base = models.base_at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
     plans = [grid.Plan(0, f, base.theta, models.step(base, 1.0, f).delta) for f in range(3)]
     for plan, end in zip(plans, grid_kinks.ends(models, base, plans, 1e-9), strict=True):
         outside = problem.data.weight * (part != plan.part)
@@ -318,7 +318,7 @@ def test_no_row_near_a_kink_or_too_many():
     loss = losses.get("squared_hinge")
     problem, part = tall_bent(loss)
     models = grid.Grid(problem, part, [1e-12])
-    start = models.at(np.zeros(6), exact=True)
+    start = models.base_at(np.zeros(6), exact=True)
     (end,) = grid_kinks.ends(models, start, [grid.Plan(0, 0, start.theta, np.zeros(6))], 1e-6)
     assert np.array_equal(end.base, start.theta)
     far = grid.Plan(0, 0, start.theta, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0]))

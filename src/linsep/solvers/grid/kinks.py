@@ -46,12 +46,12 @@ def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan
     if len(rows) > _MOST * grid.problem.data.n:
         return None
     if not len(rows):
-        return [_at(plan, base.theta + plan.step) for plan in plans]
+        return [_plan_at(plan, base.theta + plan.step) for plan in plans]
     band = _Band(grid, base, rows)
-    return [_at(p, band.optimum(grid.Cs[p.c], p.part, p.step, tol)) for p in plans]
+    return [_plan_at(p, band.optimum(grid.Cs[p.c], p.part, p.step, tol)) for p in plans]
 
 
-def _at(plan: Plan, theta: FloatArray) -> Plan:
+def _plan_at(plan: Plan, theta: FloatArray) -> Plan:
     """The model of the plan at theta, with the slopes there as its dual point."""
     return Plan(plan.c, plan.part, theta, np.zeros_like(theta))
 
@@ -96,7 +96,7 @@ class _Band:
         inside = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
         self._grid, self._base = grid, base
         self._inner = Grid(inside, grid.part[rows], grid.Cs, grid.parts, grid.mu)
-        self._own = self._inner.at(base.theta, exact=True)
+        self._own = self._inner.base_at(base.theta, exact=True)
         self._curvature = data.row_state("curvature").copy()
         problem.passes += len(rows) / problem.data.n
 
@@ -104,8 +104,8 @@ class _Band:
         """Optimum of one model from its first step; steps that do not decrease P are halved."""
         grid, base = self._grid, self._base
         lam = 1.0 / C
-        value, g, H = base.without(part)
-        mine = self._own.without(part)
+        value, g, H = base.sums_outside(part)
+        mine = self._own.sums_outside(part)
         fixed = _Quadratic(value - mine[0], g - mine[1], H - mine[2])
         at, reached = base.theta, np.inf
         for _ in range(_STEPS):

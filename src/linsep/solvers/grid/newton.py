@@ -64,7 +64,7 @@ class Base:
     single: bool = False  # whether the Hessians were summed in single precision
     noise: FloatArray | None = None  # N, if they were predicted: E|error of H e|^2 = e'N e
 
-    def without(self, part: int) -> tuple[float, FloatArray, FloatArray]:
+    def sums_outside(self, part: int) -> tuple[float, FloatArray, FloatArray]:
         """The sums of all rows but those of the part; of all rows for part -1."""
         value, gradient, hessian = self.value.sum(), self.gradient.sum(0), self.hessian.sum(0)
         if part >= 0:
@@ -122,7 +122,7 @@ class Grid:
         inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
         return float(1.0 - inside / (max(1, self.parts) * total))
 
-    def at(self, theta: FloatArray, exact: bool = False) -> Base:
+    def base_at(self, theta: FloatArray, exact: bool = False) -> Base:
         """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
         d, parts, order = self.problem.data.d, self.parts, self.problem.order
         single = self.single and not exact
@@ -201,14 +201,14 @@ class Grid:
                 "too large to square. Find and repair those rows."
             )
         if single and not np.isfinite(H).all():
-            return self.at(theta, exact=True)
+            return self.base_at(theta, exact=True)
         H = H.reshape(self.parts + 1, order, order)
-        return Base(theta, sums[:, 0], sums[:, 1:], self.whole(H), single)
+        return Base(theta, sums[:, 0], sums[:, 1:], self.symmetrise(H), single)
 
     def _part_of(self, block: Block) -> IntArray:
         return self.part[block.first : block.first + block.rows.n]
 
-    def whole(self, H: FloatArray) -> FloatArray:
+    def symmetrise(self, H: FloatArray) -> FloatArray:
         """Both triangles of the Gram matrices of some parts."""
         full = symmetric(H, self.problem.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
@@ -221,7 +221,7 @@ class Grid:
     def step(self, base: Base, C: float, part: int) -> Move:
         """The Newton step of a model from the base."""
         lam = 1.0 / C
-        value, g, H = base.without(part)
+        value, g, H = base.sums_outside(part)
         w = base.theta[:-1]
         g = g.copy()
         g[:-1] += lam * w

@@ -44,7 +44,7 @@ class GridProblem:
     Cs: tuple[float, ...] = ()
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def on(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
+    def with_grid(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
         """The problem with these C, and these parts or none."""
         if part is None:
             part = np.full(self.rows.shape[0], -1, dtype=np.int64)

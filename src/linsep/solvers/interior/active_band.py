@@ -74,7 +74,7 @@ class Band:
 
         data, size = self.problem.data, 1 + self.problem.order
         sums, found = data.visit(
-            add, 1 + 2 * size, writes=(SORTED,), prefetch_rows=_unless_more(data.n // 2)
+            add, 1 + 2 * size, writes=(SORTED,), prefetch_rows=_rows_up_to(data.n // 2)
         )
         self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
         self.share = None if thin is None else share
@@ -137,7 +137,7 @@ class Band:
     def _against(
         self, add: Callable[[Block, FloatArray], Any], size: int, **notes: Unpack[PassNotes]
     ) -> tuple[FloatArray, Wrong]:
-        notes["prefetch_rows"] = _unless_more(len(self.rows))
+        notes["prefetch_rows"] = _rows_up_to(len(self.rows))
         sums, found = self.problem.data.visit(add, size, **notes)
         rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
         fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
@@ -205,7 +205,7 @@ class Band:
         return Explicit(self.problem.data.row_state(DUAL).copy())
 
 
-def _unless_more(most: int) -> Callable[[list[Any]], Rows]:
+def _rows_up_to(most: int) -> Callable[[list[Any]], Rows]:
     """The rows that a visit has found in a part, unless they are more than could be wanted."""
 
     def rows(found: list[Any]) -> Rows:

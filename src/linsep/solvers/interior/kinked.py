@@ -21,7 +21,7 @@ from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.interior.central_path import LIMIT, Path, feasible, native_loss
-from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.crossover import cross_over, crossable
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
@@ -71,7 +71,7 @@ def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
     """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
     u = path.dual()
     if crossable(path):
-        right, theta, vertex = exact(path, path.theta, u)
+        right, theta, vertex = cross_over(path, path.theta, u)
         if right and run.close(theta, Explicit(feasible(path.problem, vertex))):
             assert run.best is not None
             return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True

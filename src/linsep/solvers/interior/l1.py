@@ -112,7 +112,7 @@ class _Path(PredictorCorrector):
         """A feasible dual point."""
         u = self.rows.slopes(t)
         u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
-        u = self.rows.inside(u, t, mu)
+        u = self.rows.move_inside(u, t, mu)
         largest = self._ask(u)
         if largest > INSIDE * self.l1:
             u = u * (INSIDE * self.l1 / largest)

@@ -54,12 +54,12 @@ class _Path(PredictorCorrector):
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self.rows = RowPath(problem.loss, self.s)
         self._kink = zero_margin(problem.loss) - (0.0 if data.offset is None else data.offset)
-        self.t: FloatArray = self._kink - self._along(theta)
+        self.t: FloatArray = self._kink - self._signed_scores(theta)
         value = problem.penalty_value(theta) + self.rows.value(self.t)
         self.rows.place_on_path(self.t, value / float(self.s.sum()))
         self._v = np.zeros(problem.order)
 
-    def _along(self, theta: FloatArray) -> FloatArray:
+    def _signed_scores(self, theta: FloatArray) -> FloatArray:
         """sigma (x.w + b) of every row."""
         z = np.empty(self.problem.data.n)
 
@@ -123,11 +123,11 @@ class _Path(PredictorCorrector):
         rhs[:-1] -= self.problem.lam * self.theta[:-1] + self._centre * rhs[-1]
         delta = self._factor.solve(rhs)
         delta[-1] -= dot(self._centre, delta[:-1])
-        dm = self._along(delta)
+        dm = self._signed_scores(delta)
         return _Step(delta, dm, self.rows.step(c - dm / self._ratio, mu, first))
 
     def refresh(self) -> None:
-        self.t = self._kink - self._along(self.theta)
+        self.t = self._kink - self._signed_scores(self.theta)
 
 
 class _Step(NamedTuple):

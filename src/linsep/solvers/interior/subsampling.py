@@ -130,7 +130,7 @@ class Pilot:
                 return path.theta
         return None
 
-    def far(self, theta: FloatArray) -> FloatArray:
+    def kink_distances(self, theta: FloatArray) -> FloatArray:
         """|v|/q of the pilot's rows, their distance from the kink at theta."""
         return np.abs(self._margins(theta)) / self._q
 

@@ -50,7 +50,7 @@ def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) 
 
 def is_small(problem: Problem) -> bool:
     """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
-    return native_l1.applies(problem) and _all(problem)
+    return native_l1.applies(problem) and _fits_hessian(problem)
 
 
 def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
@@ -61,7 +61,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
             closed = False
             if native:
                 closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
-            elif problem.data.location is Location.CLUSTER and _all(problem):
+            elif problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 closed = _all_on_cluster(run, theta, seed)
             closed = closed or _begin(run, theta) or _rounds(run, seed)
             status = Status.CERTIFIED if closed else run.short_of(stop.tol)
@@ -117,7 +117,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     # Columns of rows on disk are not at hand.
     if problem.native and problem.data.location is Location.MEMORY:
         closed = _by_columns(run)
-        if closed or not (_all(problem) or problem.loss.straight_tails):
+        if closed or not (_fits_hessian(problem) or problem.loss.straight_tails):
             return closed
     theta = run.best[1]
     score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
@@ -131,7 +131,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
         goal = inner * tol
         if growing and not whole:
             goal = max(goal, 0.25 * relative)
-        found = _on(problem, chosen, theta, goal, run, seed, mu)
+        found = _solve_on(problem, chosen, theta, goal, run, seed, mu)
         theta, base, step = (
             _full(problem, chosen, x) for x in (found.theta, found.base, found.step)
         )
@@ -164,13 +164,13 @@ def _by_columns(run: Run[Problem]) -> bool:
     if straight and _curvature_share(problem, run.best[1]) < CURVED:
         if _follow(run):
             return True
-    elif straight and _all(problem):
+    elif straight and _fits_hessian(problem):
         found = prox_newton.solve(
             problem, run.best[1], 0.3 * run.stop.tol, run.check_limits, FEW_STEPS
         )
         if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
             return True
-    closed = not _all(problem) and coordinate.solve(run, run.best[1])
+    closed = not _fits_hessian(problem) and coordinate.solve(run, run.best[1])
     if not closed and straight:
         run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
     return closed
@@ -192,7 +192,7 @@ def _follow(run: Run[Problem]) -> bool:
     return interior_l1.finish(run, columns)
 
 
-def _all(problem: Problem) -> bool:
+def _fits_hessian(problem: Problem) -> bool:
     """Whether one Hessian of all features costs no more than a few passes, or a round on a cluster."""
     data = problem.data
     if data.d <= ALL:
@@ -206,7 +206,7 @@ def _all(problem: Problem) -> bool:
 def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
     """The support and the features with the largest |v_j|, at most as many again."""
     d = problem.data.d
-    if _all(problem):
+    if _fits_hessian(problem):
         return np.arange(d)
     support = np.flatnonzero(theta[:-1])
     first = FIRST_FEW if problem.data.location is Location.CLUSTER else FIRST
@@ -219,7 +219,7 @@ def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArr
     return np.sort(np.argpartition(-rank, size - 1)[:size])
 
 
-def _on(
+def _solve_on(
     problem: Problem,
     chosen: IntArray,
     theta: FloatArray,

@@ -151,7 +151,7 @@ class _Rounds:
             if not np.isfinite(g).all():
                 raise not_finite()
             g[:-1] += problem.lam * self.W[:-1]
-            if self._enough(g, decrement if 0.5 <= t <= 2.0 else np.inf):
+            if self._ends_round(g, decrement if 0.5 <= t <= 2.0 else np.inf):
                 break
             t, decrement = self._step(g)
             if t == 0.0:
@@ -185,7 +185,7 @@ class _Rounds:
         """The share of the gap that smoothing may keep open."""
         return 0.3 * self.tol * self.value
 
-    def _enough(self, g: FloatArray, decrement: float) -> bool:
+    def _ends_round(self, g: FloatArray, decrement: float) -> bool:
         """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
         allowed, residual = self._smoothing_allowance(), self._residual(g)
         if self.slack > allowed:

@@ -63,7 +63,7 @@ class Target:
     relative: float
     to_the_end: bool
 
-    def near(self, decrement: float) -> bool:
+    def is_short(self, decrement: float) -> bool:
         """Whether a step of this decrement is a short one."""
         return decrement <= self.close
 
@@ -186,11 +186,13 @@ def _balance(D: FloatArray, R: FloatArray, B: FloatArray) -> None:
     D[-1] += Factor(B, definite=True).solve(R[-1])
 
 
-def _enough(R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray) -> bool:
+def _is_accurate(
+    R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray
+) -> bool:
     """Whether a solution of this residual and decrement is accurate enough; rho: R.M^-1 R as a share of the first."""
     if rho > _RELATIVE**2:
         return False
-    if rho <= target.relative**2 or not target.near(decrement):
+    if rho <= target.relative**2 or not target.is_short(decrement):
         return True
     rest = R[:-1] - np.outer(mu, R[-1])  # as it will be when the intercepts have been solved for
     return float(np.vdot(rest, rest)) <= target.residual(decrement)
@@ -250,14 +252,14 @@ class ConjugateGradients:
                 h = h.mean(axis=0, keepdims=True)
                 if first and not W.any():
                     h /= 1.0 - 1.0 / sample.k
-            single = sample.order > _FACTORISED and self._rough(h)
+            single = sample.order > _FACTORISED and self._allows_single(h)
             self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
             self._products = np.inf  # never diagonal again
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
 
-    def _rough(self, h: FloatArray) -> bool:
+    def _allows_single(self, h: FloatArray) -> bool:
         """Whether the penalty keeps blocks definite that are made in single precision."""
         squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
         return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
@@ -317,7 +319,9 @@ class ConjugateGradients:
             if not at.rho > 1e-28 * at.rho_first:
                 return True
             share = at.rho / at.rho_first
-            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, self.mu)
+            return at.products > 0 and _is_accurate(
+                at.r, -cg.inner(g, at.x), share, target, self.mu
+            )
 
         def renew() -> bool:
             outdated = self._is_outdated()
@@ -355,7 +359,7 @@ class PackedConjugateGradients:
             if not at.rho > 1e-28 * at.rho_first:
                 return True
             share = at.rho / at.rho_first
-            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, mu)
+            return at.products > 0 and _is_accurate(at.r, -cg.inner(g, at.x), share, target, mu)
 
         at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum)
         if problem.fit_intercept:
@@ -365,6 +369,6 @@ class PackedConjugateGradients:
 
     def _watch(self, decrement: float, target: Target) -> None:
         """Go over to double precision when steps near the optimum stop getting shorter."""
-        if target.near(decrement):
+        if target.is_short(decrement):
             self._single = self._single and decrement <= 0.5 * self._shortest
             self._shortest = min(self._shortest, decrement)

@@ -54,7 +54,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     try:
         with run.in_time():
             mu, score = None, np.zeros(d)
-            if problem.data.location is Location.CLUSTER and _all(problem):
+            if problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 W, mu = _pilot(run, W, seed)
             elif not W.any() and problem.fit_intercept:
                 W[-1] = _null_intercepts(problem)
@@ -71,7 +71,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 chosen = _grow(problem, chosen, W, score)
                 whole = len(chosen) == d
                 goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
-                found = _on(problem, chosen, W, goal, run.check_limits, mu)
+                found = _solve_on(problem, chosen, W, goal, run.check_limits, mu)
                 W, dual = found.W, Linearised(found.base, found.step)
                 if run.close(W, dual, found.sums):
                     status = Status.CERTIFIED
@@ -112,7 +112,7 @@ def _null_intercepts(problem: CoupledProblem) -> FloatArray:
     return np.asarray(logs - logs.mean())
 
 
-def _all(problem: CoupledProblem) -> bool:
+def _fits_hessian(problem: CoupledProblem) -> bool:
     """Whether the Hessian of all features is small enough."""
     remote = problem.data.location is Location.CLUSTER
     return problem.data.d * problem.k <= (UNKNOWNS_FEW if remote else UNKNOWNS)
@@ -121,7 +121,7 @@ def _all(problem: CoupledProblem) -> bool:
 def _grow(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
     """The features in use and those with the largest |V_jc|, at most as many again."""
     d = problem.data.d
-    if _all(problem):
+    if _fits_hessian(problem):
         return np.arange(d)
     rank = score.copy()
     support = np.flatnonzero(W[:-1].any(axis=1))
@@ -130,7 +130,7 @@ def _grow(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: Float
     return np.sort(np.argpartition(-rank, size - 1)[:size])
 
 
-def _on(
+def _solve_on(
     problem: CoupledProblem,
     chosen: IntArray,
     W: FloatArray,

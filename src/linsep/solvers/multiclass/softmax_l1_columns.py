@@ -91,13 +91,13 @@ class Classes:
         on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
         return float(np.where(w != 0.0, on, np.maximum(np.abs(V) - self.l1, 0.0)).max() / self.l1)
 
-    def one_by_one(self, V: FloatArray, l1: float, tol: float) -> None:
+    def step_each_class(self, V: FloatArray, l1: float, tol: float) -> None:
         """Some steps of each class, on its support and the features that want in."""
         whole = _logsumexp(self.Z)
         for c in range(self.k):
             inside = (self.W[:-1, c] != 0.0) | (np.abs(V[:, c]) > NEARLY * l1)
             chosen = np.flatnonzero(inside)
-            others = _without(self.Z, whole, c)
+            others = _logsumexp_of_others(self.Z, whole, c)
             if len(chosen) or self.problem.fit_intercept:
                 self._one(c, chosen if len(chosen) else np.arange(1), others, l1, tol)
             whole = np.logaddexp(others, self.Z[c])
@@ -126,7 +126,7 @@ class Classes:
         if np.isfinite(at).all() and np.isfinite(z).all():
             self.W[chosen, c], self.W[-1, c], self.Z[c] = at[:-1], at[-1], z
 
-    def together(self, enough: float, run: Run[CoupledProblem]) -> Together:
+    def newton_step(self, enough: float, run: Run[CoupledProblem]) -> Together:
         """The Newton step of the support of all classes, to a residual of ``enough``."""
         system = _System(self, run)
         step = np.zeros_like(self.W)
@@ -252,7 +252,7 @@ def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
         return V
     while l1 > 1.5 * classes.l1:
         run.check_limits()
-        classes.one_by_one(V, l1, 0.1)
+        classes.step_each_class(V, l1, 0.1)
         V = classes.gradient()
         l1 /= STRIDE
     return V
@@ -265,12 +265,12 @@ def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
     for _ in range(MAX_ROUNDS):
         for _ in range(TURNS):
             run.check_limits()
-            classes.one_by_one(V, classes.l1, 0.1 * tol)
+            classes.step_each_class(V, classes.l1, 0.1 * tol)
             V = classes.gradient()
             share = classes.breach(V)
             if share < FAR:
                 break
-        found = classes.together(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
+        found = classes.newton_step(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
         base, value = classes.W.copy(), classes.value(classes.W, classes.Z)
         near = found.whole and found.decrease <= CLOSING_DECREASE * value
         if near and run.close(base + found.step, Linearised(base, found.step)):
@@ -291,7 +291,7 @@ def _logsumexp(Z: FloatArray) -> FloatArray:
     return total
 
 
-def _without(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
+def _logsumexp_of_others(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
     """log of the sum of exp z over the other classes; ``whole`` is that over all."""
     rest = -np.expm1(Z[c] - whole)
     out = whole + np.log(np.maximum(rest, 0.1))
