@@ -155,7 +155,7 @@ def _in_decimals(
 
 
 def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray) -> int:
-    """Digits in which the penalty counts beside the losses, and 40 more."""
+    """Digits that resolve the penalty relative to the losses, and 40 more."""
     with np.errstate(over="ignore"):
         sizes = np.log10(np.maximum(np.abs(A).max(axis=0, initial=0.0), 1e-300))
     ratio = math.log10(float(weight.max(initial=1e-300))) + 2.0 * max(float(sizes.max()), 0.0)

@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What a model minimises."""
+    """The objective that a model minimises."""
 
     text: str  #: the objective as its documentation writes it
     loss: Loss | CoupledLoss

@@ -35,7 +35,7 @@ from linsep.train import Fit, Proposed, Recipe, conclude
 
 
 class _Found(NamedTuple):
-    """What a native fit proposes: weights, dual point and the sums of the closing pass there."""
+    """Result of a native fit: weights, dual point and the sums of the closing pass there."""
 
     theta: FloatArray
     dual: Linearised | Explicit

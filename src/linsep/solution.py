@@ -111,7 +111,7 @@ class Explicit:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver proposes: W (d+1, k) with the intercepts last, and a dual point."""
+    """Proposal of a solver: W (d+1, k) with the intercepts last, and a dual point."""
 
     W: FloatArray
     dual: Linearised | Explicit

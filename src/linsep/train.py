@@ -254,7 +254,7 @@ def _refine(
     tol: float,
     smallest: float,
 ) -> tuple[Solution, Optimality]:
-    """What ``refine`` makes of a solution if there is time for it; else what was given."""
+    """The refined solution, or the given one if no time is left."""
     return if_in_time(
         lambda: refine(problem, solution, certificate, Stop(tol, seconds_left()), smallest),
         lambda: (solution, certificate),

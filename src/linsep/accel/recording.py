@@ -81,7 +81,7 @@ class Entry:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def sentences(self) -> list[str]:
-        """What happened on this line."""
+        """Sentences that say what happened on this line."""
         said = []
         if self.fits:
             gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""

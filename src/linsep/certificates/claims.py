@@ -102,7 +102,7 @@ def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:
 def contradiction(
     claimed: Optimality, parts: Sequence[Part], found: Sequence[Optimality]
 ) -> str | None:
-    """What the claim says that the data or the claim itself deny, or None."""
+    """The first statement of a claim that the data or the claim itself contradict, or None."""
     claims = claimed.parts if claimed.parts else (claimed,)
     if len(claims) != len(parts):
         return f"The claim has {len(claims)} parts, the model {len(parts)}."
@@ -182,7 +182,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
 
 
 def _deny(claim: Optimality, part: Part, found: Optimality) -> str | None:
-    """What the rows deny of a claim, or None."""
+    """The first statement of a claim that the rows contradict, or None."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
@@ -244,7 +244,7 @@ def _may_be_relaxed(part: Part) -> bool:
 
 
 def _allowance(part: Part, found: Optimality) -> float:
-    """What rounding may do to an objective and its bound in a plain pass over the rows, in reported units.
+    """Rounding allowance of an objective and its bound in a plain pass over the rows, in reported units.
 
     As in ``closing``, for sums over all rows one after another. Rows on a cluster are not read once more: the rounding
     of what was found there, some times over, takes its place.

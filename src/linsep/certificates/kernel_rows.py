@@ -68,9 +68,9 @@ class KernelRows(Rows):
         return reach * AMPLE
 
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
-        """What one visit of the rows finds at the answer."""
+        """Objective, gradient and their rounding errors at theta (one pass)."""
         data, order, size = self.data, self.data.d + 1, self.size
-        at, whole, push = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
+        at, whole, slopes = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
         whole[:size] = theta
 
         def add(block: Block, out: FloatArray) -> None:
@@ -79,15 +79,15 @@ class KernelRows(Rows):
             _kernels.scores(block.rows, block.lo, block.hi, whole, z)
             _kernels.reaches(block.rows, block.lo, block.hi, whole, reach)
             s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
-            loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
-            out[:2] += loss_sum, doubt
-            push[here] = sign * at.slope[here]
+            loss_sum, loss_error = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
+            out[:2] += loss_sum, loss_error
+            slopes[here] = sign * at.slope[here]
             _kernels.combine(
-                block.rows, block.lo, block.hi, _values_of(block, push), out[2 : 2 + order]
+                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 : 2 + order]
             )
-            np.abs(at.slope[here], out=push[here])
+            np.abs(at.slope[here], out=slopes[here])
             _kernels.moments(
-                block.rows, block.lo, block.hi, _values_of(block, push), out[2 + order :]
+                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 + order :]
             )
 
         out = data.sum(add, 2 + order + 2 * data.d + 1)

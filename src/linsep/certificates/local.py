@@ -49,15 +49,15 @@ _SHARP = 0.5
 
 
 def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
-    """What one visit of the rows finds at theta."""
+    """Objective, gradient and their rounding errors at theta (one pass)."""
     at = Answer.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
-        value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
+        value, loss_error = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
         g, slack = part.pull(A, part.sigma[rows] * at.slope[rows])
         at.g += g
         at.sum_error += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
-        at.rounding += part.chain * value + doubt
+        at.rounding += part.chain * value + loss_error
     at.penalise(part.lam, theta, part.X.shape[1])
     return at
 

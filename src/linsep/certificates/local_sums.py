@@ -77,16 +77,16 @@ class _RowsAt:
         offset = np.zeros(hi - lo) if block.offset is None else block.offset[lo:hi]
         m, e = block.margins(block.scores(self.theta)), margin_error(self.size, reach, offset)
         at = Answer.empty(hi - lo, self.theta)
-        value, doubt = at.put(self.loss, slice(0, hi - lo), m, e, s)
-        return at, row_curvatures(s, self.loss.curvature(m)), value, doubt
+        value, loss_error = at.put(self.loss, slice(0, hi - lo), m, e, s)
+        return at, row_curvatures(s, self.loss.curvature(m)), value, loss_error
 
     def add_first_round(self, block: Block, out: FloatArray) -> None:
         """Add what the first round needs."""
-        at, h, value, doubt = self.visit(block)
+        at, h, value, loss_error = self.visit(block)
         order, lo, hi = len(self.theta), block.lo, block.hi
         g, moments, H = np.split(out[2:], [order, 3 * order - 1])
         factors = np.empty(block.rows.n)  # of which the kernels read those of this block
-        out[:2] += value, doubt
+        out[:2] += value, loss_error
         factors[lo:hi] = block.sign[lo:hi] * at.slope
         _kernels.combine(block.rows, lo, hi, factors, g)
         factors[lo:hi] = np.abs(at.slope)

@@ -44,7 +44,7 @@ _LEAST, _MOST = 2.0**-1000, 2.0**1000
 
 @dataclass(frozen=True)
 class LossFactor:
-    """The plain loss and the penalty with c C in place of C, and the way back to the loss that was asked for."""
+    """The plain loss and the penalty with c C in place of C, and the way back to the scaled loss."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
@@ -55,7 +55,7 @@ class LossFactor:
 
     @property
     def plain(self) -> bool:
-        """Whether the loss that was asked for is not scaled."""
+        """Whether the loss is not scaled."""
         return not self.scaled
 
     def tol(self, asked: float) -> float:
@@ -104,7 +104,7 @@ class LossFactor:
         return tuple(replace(line, primal=c * line.primal, dual=c * line.dual) for line in lines)
 
     def certificate(self, found: Optimality, tol: float) -> Optimality:
-        """What a certificate of the plain problem proves about the user's, for the relative gap ``tol``."""
+        """The certificate of the user's problem, from that of the plain one, for the relative gap ``tol``."""
         if self.plain:
             return found
         if not math.isfinite(found.gap):

@@ -114,7 +114,7 @@ def precise_sums(part: Part) -> BoundedSums:
 
 
 def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> FloatArray:
-    """What a dual point holds beyond u: numbers that round away in u, and leave the sum in the domain."""
+    """The low parts of a dual point: numbers that round away in u, and leave the sum in the domain."""
     if not isinstance(dual, Explicit) or dual.rest is None:
         return np.zeros_like(u)
     given_u = np.asarray(dual.u[rows], dtype=np.float64).reshape(u.shape)

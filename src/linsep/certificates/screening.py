@@ -40,7 +40,7 @@ _SOFTMAX_CURVATURE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What is known of every coefficient of the optimum; arrays have the shape of ``coef_``.
+    """Which coefficients are proven zero or nonzero in every optimum; arrays have the shape of ``coef_``.
 
     Attributes
     ----------
@@ -132,14 +132,14 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
         )
     certificate = recheck_part(part)
     gap = certificate.gap / part.penalty.scale
-    v, doubt, bend = _dual_vector(part)
+    v, v_error, curvature = _dual_vector(part)
     if lam == 0.0:
-        v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
+        v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + v_error))
     total = np.zeros(part.X.shape[1])
     for rows, block in chunks(part.X):
         total += np.asarray(squares(block).T @ vector_or_default(part.weight, rows, 1.0)).ravel()
-    reach = 1.000001 * np.sqrt(total * (2.0 * bend * gap))
-    zero = np.abs(v) + doubt + reach[:, None] < l1
+    reach = 1.000001 * np.sqrt(total * (2.0 * curvature * gap))
+    zero = np.abs(v) + v_error + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error
     return zero, nonzero
 

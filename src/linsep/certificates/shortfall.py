@@ -65,7 +65,7 @@ def _cost(certificate: Optimality) -> str:
 
 
 def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
-    """What is unusual about a column, and what to do about it; empty if nothing is."""
+    """The most unusual fact about a column, and advice; empty if there is none."""
     worst = int(np.argmax(sizes))
     others = np.delete(sizes, worst)
     others = others[others > 0.0]

@@ -59,7 +59,7 @@ _FAINT = 2.0**-1000
 
 @dataclass(eq=False)
 class _Answer:
-    """What one visit of the rows finds at the answer; class by class where that matters."""
+    """Objective, gradient, Hessian and their rounding errors at W."""
 
     slope_error: FloatArray  #: (n, k) rounding error of the slopes
     g: FloatArray  #: (k, size)

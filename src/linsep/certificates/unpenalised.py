@@ -118,10 +118,10 @@ def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Sum of s sigma u x~, and its rounding error."""
     rho, slack = np.zeros((2, part.size))
-    push = part.weight * part.sigma * u
-    rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(push) + UNDERFLOW)
+    mass = part.weight * part.sigma * u
+    rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(mass) + UNDERFLOW)
     for rows, A in part.chunks():
-        own, error = part.pull(A, push[rows])
+        own, error = part.pull(A, mass[rows])
         rho += own
         slack += error + np.abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
     return rho, AMPLE * slack

@@ -218,7 +218,7 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
 
 
 def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
-    """What can be proven of a part about which something is claimed.
+    """The best certificate of a subproblem that claims one.
 
     If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one. It also
     decides where rounding could hide that the rows are others.
@@ -270,7 +270,7 @@ def _by_relaxation(part: Part) -> Iterator[Optimality]:
 
 
 def _second_bound_pays(part: Part, dual: Optimality) -> bool:
-    """Where duality falls short, always; elsewhere it may still improve the bound, where it is cheap."""
+    """Whether to try the local bound: where duality falls short, or where it is cheap."""
     n, d = part.X.shape
     size = (d + 1) * part.W.shape[1]
     if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:

@@ -13,7 +13,7 @@ from linsep.data.files.remote import is_url, local_path, shown
 
 
 def model_path(options: Any) -> Path:
-    """Where the model goes: beside the data file unless told otherwise."""
+    """Path of the model file: ``--output``, or next to the data file."""
     if options.output:
         return Path(options.output)
     if options.data == "-":

@@ -308,7 +308,7 @@ def _traffic(model: Any) -> dict[str, int]:
 
 
 def _page(options: Any) -> Path | None:
-    """Where the report goes, if one is wanted."""
+    """Path of the report, or None without one."""
     if options.no_report:
         return None
     beside = finishing.model_path(options).with_suffix(".html")

@@ -30,10 +30,10 @@ def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]
     found = []
     y: Any = table.y if regression else np.unique(table.y, return_inverse=True)[1]
     for name in [name for name in table.columns if name not in dropped][:_COLUMNS]:
-        told = _target_leak(table, name, y) if regression else _class_leak(table, name, y)
-        if told:
+        leak = _target_leak(table, name, y) if regression else _class_leak(table, name, y)
+        if leak:
             found.append(
-                f"column {name!r} alone predicts {target!r} {told}. If its value becomes known only after {target!r}, "
+                f"column {name!r} alone predicts {target!r} {leak}. If its value becomes known only after {target!r}, "
                 f"this is leakage, and the model will fail on new rows: leave it out with --ignore '{name}'"
             )
     table.release()
@@ -41,7 +41,7 @@ def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]
 
 
 def _class_leak(table: Table, name: str, y: Codes) -> str:
-    """In how many rows the column gives the class away; empty if in too few."""
+    """Message that a column predicts the class in so many rows; empty if in too few."""
     k, n = int(y.max()) + 1, len(y)
     if n - int(np.bincount(y).max()) < max(_RARE * n, 5):
         return ""

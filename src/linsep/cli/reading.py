@@ -27,7 +27,7 @@ from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import stream_table
 
-# Values of C, folds, share of rows to judge by, unless told otherwise.
+# Values of C, folds, share of rows to judge by, by default.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
 
@@ -181,7 +181,7 @@ def files(options: Any) -> list[Any]:
 
 
 def source_name(options: Any) -> str:
-    """What texts call the data: the path as it was given, or the URL without secrets."""
+    """Name of the data in messages: the path as given, or the URL without secrets."""
     return shown(options.data) if is_url(options.data) else str(options.data)
 
 

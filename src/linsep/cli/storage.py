@@ -70,7 +70,7 @@ def limit(options: Any) -> float:
 
 
 def resumable(options: Any) -> AbstractContextManager[Any]:
-    """The state that a fit from disk or on a cluster keeps, if it is asked to."""
+    """The checkpoint of a fit from disk or on a cluster, if one is requested."""
     return nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
 
 
@@ -122,7 +122,7 @@ def _consume(parts: list[Any]) -> Iterator[Any]:
 
 
 def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
-    """Where ``--cache`` keeps the rows that this encoder makes of the file."""
+    """Directory below ``--cache`` for the rows of the file, encoded by this encoder; None without one."""
     home, files = getattr(options, "cache", None), reading.files(options)
     if home is None or not all(map(_is_there, files)):
         return None
@@ -131,7 +131,7 @@ def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
 
 
 def rows_name(rows: IntArray) -> str:
-    """What tells a choice of rows from others."""
+    """Name that identifies a choice of rows."""
     return hashlib.sha256(rows.tobytes()).hexdigest()
 
 

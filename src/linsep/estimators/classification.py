@@ -225,7 +225,7 @@ class Classification(ByScores):
     def _verification_parts(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None
     ) -> Iterator[tuple[Any, ...]]:
-        """What an independent check needs, for each subproblem in turn."""
+        """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
         fitting.need_offset(self, offset)
         opened = data.open(X, y, sample_weight, owner, model=self)

@@ -27,7 +27,7 @@ Chosen = TypeVar("Chosen", bound="_Choosing")
 
 
 class _Choosing(Classification):
-    """What they share: the estimator that is tuned, ``fit`` and ``score``."""
+    """Base of the estimators that tune C: the tuned estimator, ``fit`` and ``score``."""
 
     _plain: ClassVar[type[Classification]]
 

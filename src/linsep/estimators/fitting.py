@@ -206,7 +206,7 @@ def _recipe_in(units: TargetUnits, factor: LossFactor, recipe: Recipe) -> Recipe
 
 
 def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
-    """What was found in units of the targets, as the user asked for it."""
+    """The fit in the units of the user, from that in units of the targets."""
     if units.plain:
         return found
     certificate = units.user_certificate(found.certificate, found.W)
@@ -351,7 +351,7 @@ def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
 def verification_parts(
     model: Any, subproblems: Iterable[Subproblem], X: Any, weight: FloatArray | None
 ) -> Iterator[tuple[Any, ...]]:
-    """What an independent check of the model needs, for each subproblem.
+    """Yield the fields of a ``Part`` for each subproblem.
 
     Loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol.
     """

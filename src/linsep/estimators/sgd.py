@@ -1,4 +1,4 @@
-"""Stochastic sub-gradient descent as an estimator: quick, never exact, and told how far from exact."""
+"""Stochastic sub-gradient descent as an estimator: fast, approximate, with a proven bound on its suboptimality."""
 
 from __future__ import annotations
 
@@ -399,7 +399,7 @@ class SGDClassifier(ByScores):
         )
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
-        """What an independent check needs, for each subproblem in turn."""
+        """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
         rows = inputs.rows_again(self, X)
         known_labels = labels.encode_as(self.classes_, y, rows.shape[0], owner)

@@ -58,7 +58,7 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
 
 
 def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
-    """Where an interior point method would end, in place; ``far`` is |m - 1|.
+    """Move u to where an interior point method would end, in place; ``far`` is |m - 1|.
 
     Its u are all inside the box, with u (m - 1), or (high - u)(1 - m), about the same for all rows. A row nearer to an
     end of the box than to the margin, as shares of the largest u and of the largest distance, belongs to that end.

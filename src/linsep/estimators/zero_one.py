@@ -34,7 +34,7 @@ _SURROGATES = ("logistic", "hinge", "squared_hinge")
 
 @dataclass(frozen=True)
 class SurrogatePrice:
-    """Errors of models that minimise a convex loss, beside the fewest possible.
+    """Errors of models that minimise a convex loss, next to the fewest possible.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class ZeroOneClassifier(ByScores):
         return self
 
     def price(self, X: Any, y: Any, sample_weight: Any = None, *, C: float = 1.0) -> SurrogatePrice:
-        """The price of the surrogate: errors of logistic regression and support vector machines beside the fewest.
+        """The price of the surrogate: errors of logistic regression and support vector machines, next to the fewest.
 
         Parameters
         ----------
@@ -330,7 +330,7 @@ class ZeroOneClassifier(ByScores):
 
 
 class _Starts:
-    """Hyperplanes of convex losses on scaled columns, fitted when they are asked for."""
+    """Hyperplanes of convex losses on scaled columns, fitted on first use."""
 
     def __init__(self, points: Points, limit: float) -> None:
         self.points, self.limit = points, limit

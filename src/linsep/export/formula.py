@@ -63,8 +63,8 @@ class Document:
         words, known = self.words, list(range(self.words.width))
         factor = np.ones(words.width) if words.factor is None else words.factor
         if words.vocabulary is None:
-            told = self.W.any(axis=1) | (factor != factor.max())
-            known = np.flatnonzero(told).tolist()
+            stored = self.W.any(axis=1) | (factor != factor.max())
+            known = np.flatnonzero(stored).tolist()
         return [(j, float(factor[j]), self.W[j].tolist()) for j in known]
 
     @property

@@ -139,7 +139,7 @@ def _inputs(f: Formula) -> tuple[list[str], list[str]]:
 
 
 def _levels(tables: list[Table], c: int) -> list[str]:
-    """What the tables add to score c."""
+    """Contributions of the tables to score c."""
     return [
         _case(quote(f"s{j + 1}"), t.keys, t.values[:, c].tolist(), t.default[c], t.missing[c])
         for j, t in enumerate(tables)

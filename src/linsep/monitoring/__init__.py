@@ -1,4 +1,4 @@
-"""What long computations tell whoever is watching."""
+"""Progress of long computations, for bars, notebooks and logs."""
 
 from linsep.monitoring.bars import progress
 from linsep.monitoring.jobs import Job, advance, current, is_watched, note

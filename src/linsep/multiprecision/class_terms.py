@@ -187,7 +187,7 @@ class CrammerSinger(_Coupled):
         return dP, top[:, None] - lead
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """To p, t >= 0."""
+        """Largest step that keeps p, t >= 0."""
         t = ONE
         for value, slope in zip((self.P, self.t), change, strict=True):
             for x, y in zip(value.ravel(), slope.ravel(), strict=True):

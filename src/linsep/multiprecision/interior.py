@@ -124,11 +124,11 @@ class _Iteration:
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
     def fits_exactly(self) -> bool:
-        """Whether, without a penalty, the objective is nothing beside that of the zero model."""
+        """Whether, without a penalty, the objective is negligible compared with that of the zero model."""
         return self.unpenalised and self.size() <= _NOTHING * self.null
 
     def is_solved(self, tol: float) -> bool:
-        """Whether the gap is next to nothing beside tol, or small beside it and at the end of the digits."""
+        """Whether the gap is negligible compared with tol, or small and no longer falling."""
         before, now = self.relative_gap, self.shortfall()
         ended = now <= Decimal(tol) * _ENOUGH and 2 * now > before
         return ended or now <= Decimal(tol) * _SOLVED

@@ -154,7 +154,7 @@ class PiecewiseQuadratic(Term):
         return dr, du, da, dc
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """To the ends of the intervals, and to a, c >= 0."""
+        """Largest step that keeps u in its interval, and a, c >= 0."""
         _, du, da, dc = change
         up, down = self._distances()
         t = ONE
@@ -215,7 +215,7 @@ class HardMargin(PiecewiseQuadratic):
         super().__init__(rows, ones, ones, 0.0, 0.0, math.inf)
 
     def excess(self, step: Decimals) -> Decimal:
-        """What 1/2 |w|^2 rises by, to first order, if w is stretched until the smallest margin is 1 again."""
+        """First-order increase of 1/2 |w|^2 if w is stretched until the smallest margin is 1 again."""
         largest: Decimal = max(self.r - self.map.apply(step))
         price: Decimal = self.u.sum()
         return max(largest, ZERO) * price

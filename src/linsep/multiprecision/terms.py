@@ -119,7 +119,7 @@ class Term(ABC):
 
     @abstractmethod
     def right_hand_side(self, targets: Targets) -> Decimals:
-        """What products that differ from their targets add to the right-hand side, minus the gradient."""
+        """Contribution of products that differ from their targets to the right-hand side, without the gradient."""
 
     @abstractmethod
     def change(self, step: Decimals, targets: Targets) -> Change:

@@ -75,7 +75,7 @@ class PerceptronHistory:
 
 @dataclass(eq=False)
 class Stream:
-    """Where a perceptron stands: theta = (w, b), and what its mean over the rows visited needs."""
+    """State of a perceptron: theta = (w, b), and the sums for its mean over the rows visited."""
 
     theta: FloatArray
     sum: FloatArray | None = None  #: of the updates, each times the rows visited before it
@@ -83,7 +83,7 @@ class Stream:
 
     @property
     def answer(self) -> FloatArray:
-        """theta, or its mean if that was asked for."""
+        """theta, or its mean for an averaged perceptron."""
         if self.sum is None or not self.visited:
             return self.theta
         return self.theta - self.sum / self.visited
@@ -91,7 +91,7 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class PerceptronRun:
-    """What one run leaves."""
+    """Result of one run."""
 
     end: Stream
     history: PerceptronHistory

@@ -30,7 +30,7 @@ _FLAT = 1e-8  # a spread below this share of the column's size is taken for roun
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Where the columns lie and how far they spread."""
+    """Centres and scales of the columns."""
 
     mean: FloatArray
     size: FloatArray
@@ -156,7 +156,7 @@ class ScaledSteps:
 
 
 def make_steps(scaling: Scaling | None, *rows: Any, lam: float, **job: Any) -> Steps | ScaledSteps:
-    """Steps in the variables asked for."""
+    """Steps in the scaled variables, or in the original ones."""
     if scaling is None:
         return Steps(*rows, lam=lam, **job)
     return ScaledSteps(scaling, Steps(*rows, lam=0.0, **job), lam)

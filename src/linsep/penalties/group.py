@@ -93,7 +93,7 @@ class GroupElasticNet(ElasticNet):
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Where each group begins in ``_order``."""
+        """First place of each group in ``_order``."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int64)
 
     @cached_property

@@ -192,7 +192,7 @@ def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
-    """What a level becomes that the encoder has not seen: NaN if it would refuse it."""
+    """Code of a level that the encoder has not seen: NaN if it refuses such levels."""
     if step.handle_unknown == "error":
         return np.full(columns.stop - columns.start, math.nan)
     odd = rows[:1].copy()

@@ -35,7 +35,7 @@ _SAME = 1e-12  # relative difference of a mean from a value that may be its roun
 
 
 def not_finite() -> NonFinite:
-    """What to say when the objective is not finite at W = 0."""
+    """The error to raise when the objective is not finite at W = 0."""
     return NonFinite(
         "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
         "or numbers too large to square. Find and repair those rows."

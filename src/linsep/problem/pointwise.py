@@ -57,7 +57,7 @@ class _Native:
     def _losses(
         self, block: Block
     ) -> tuple[_kernels.Rows, _kernels.Targets, _kernels.Loss, int, int]:
-        """What a kernel needs to know of the losses of a block."""
+        """Arguments of a kernel that describe the losses of a block."""
         return block.rows, block.targets, self.loss, block.lo, block.hi
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
@@ -107,7 +107,7 @@ def _gram(
 
 
 class Tried(NamedTuple):
-    """What a pass finds that tries a point."""
+    """Value, gradient and closing sums of a trial point, from one pass."""
 
     at: FloatArray
     sums: FloatArray  #: of ``closing``
@@ -181,7 +181,7 @@ class Problem:
         return value, g
 
     def expect_hessian(self, mu: FloatArray, single: bool) -> None:
-        """Let every sweep bring the Hessian along, which is the next to be asked for.
+        """Compute the Hessian in every sweep, because it is needed next.
 
         So it is where rows must be fetched, and where reading them takes a good part of the time of either.
         """
@@ -368,7 +368,7 @@ class Problem:
         return np.ascontiguousarray(dual.base[:, 0]), np.ascontiguousarray(dual.step[:, 0])
 
     def _place_dual(self, dual: Linearised | Explicit) -> bool:
-        """Whether the dual point has a number for each row, which then lies beside them."""
+        """Store an explicit dual point in the row state; whether the dual point is explicit."""
         if not isinstance(dual, Explicit):
             return False
         self.data.set_row_state(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))

@@ -125,7 +125,7 @@ def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
 def _equal_columns(
     rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
 ) -> BoolArray:
-    """Whether each of these columns equals the column beside it in every row."""
+    """Whether each of these columns equals the next column in every row."""
     same = np.ones(len(left), dtype=bool)
     if not len(left):
         return same
@@ -225,7 +225,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
 
 
 def _training_gaps(encoder: Encoder, n: int) -> dict[str, int] | None:
-    """What the encoder saw when it was fitted, if that were as many rows."""
+    """Gaps that the encoder counted when it was fitted, if it saw as many rows."""
     gaps: dict[str, int] | None = getattr(encoder, "gaps_", None)
     return gaps if getattr(encoder, "n_samples_seen_", None) == n else None
 

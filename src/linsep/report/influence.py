@@ -51,7 +51,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class ClassFeatures:
-    """What speaks most for a class and against it."""
+    """Features with the largest coefficients for and against a class."""
 
     label: str
     towards: list[tuple[str, float]]
@@ -127,7 +127,7 @@ def _intervals(subject: Subject) -> tuple[Any, str]:
 def class_features(
     subject: Subject, found: Columns, most: int = 4
 ) -> tuple[list[ClassFeatures], int]:
-    """For each class the features with the largest standardised coefficients, 30 classes at most."""
+    """Features with the largest standardised coefficients of each class, 30 classes at most."""
     assert subject.classes is not None
     labels = subject.classes.tolist()[:MOST_CLASSES]
     lines = []
@@ -179,13 +179,17 @@ def _worst_row(subject: Subject, judged: Judged, found: Columns, i: int, z: Floa
         else:
             other = said if said != own else int(np.argsort(-z)[1])
             w = subject.coef[other] - subject.coef[own]
-    push = w * x
-    top = np.argsort(-np.abs(push), kind="stable")[:3]
+    contribution = w * x
+    top = np.argsort(-np.abs(contribution), kind="stable")[:3]
     return WorstRow(
         i,
         truth,
         answer,
         float(judged.score[i]),
         None if judged.loss is None else float(judged.loss[i]),
-        [(words.name(subject.names[j], 32), float(push[j])) for j in top.tolist() if push[j] != 0],
+        [
+            (words.name(subject.names[j], 32), float(contribution[j]))
+            for j in top.tolist()
+            if contribution[j] != 0
+        ],
     )

@@ -29,7 +29,7 @@ _VANISHING = 1e-300  #: products below this lose digits
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What a pass over the margins of theta found.
+    """Result of a pass over the margins of theta.
 
     ``ratio`` is the margin beside |x|.|w| + |b| (a number in [-1, 1]) or the reach of the noise. Rows whose
     margin is below minus its rounding bound are ``violated``, those within the bound ``doubtful``. ``low`` is
@@ -56,7 +56,7 @@ class SignedRows:
 
     @property
     def unit(self) -> float:
-        """Rounding error of a margin, beside |x|.|w| + |b|."""
+        """Rounding error of a margin, relative to |x|.|w| + |b|."""
         return (self.data.d + 10) * ROUNDOFF
 
     def features(self, rows: IntArray) -> Any:

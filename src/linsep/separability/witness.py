@@ -33,7 +33,7 @@ _SMALL_INTEGER = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """Rows in rising order, their weights, the largest entry of |sum alpha a| beside sum alpha |a|."""
+    """Rows in rising order, their weights, the largest entry of |sum alpha a| relative to sum alpha |a|."""
 
     rows: IntArray
     weights: FloatArray
@@ -117,7 +117,7 @@ def underflows(A: FloatArray, weights: FloatArray) -> bool:
 
 
 def residual(A: FloatArray, weights: FloatArray) -> float:
-    """Largest entry of |sum alpha a| beside sum alpha |a|: rounding alone leaves a few units of 1e-16."""
+    """Largest entry of |sum alpha a| relative to sum alpha |a|: rounding alone leaves a few units of 1e-16."""
     with np.errstate(over="ignore"):
         total, size = np.abs(weights @ A), weights @ np.abs(A)
     return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))

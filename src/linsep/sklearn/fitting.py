@@ -49,7 +49,7 @@ FEW_ITERATIONS = 10
 
 
 class Delegated(Exception):
-    """What scikit-learn's own routine has to do; the message says why."""
+    """Raised to delegate a fit to scikit-learn's own routine; the message says why."""
 
 
 class Minimum(NamedTuple):

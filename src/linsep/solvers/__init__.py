@@ -69,7 +69,7 @@ class Solver:
     needs: tuple[Need, ...]
 
     def missing(self, problem: Problem) -> list[str]:
-        """What this problem lacks."""
+        """Requirements that this problem does not meet."""
         return [need.text for need in self.needs if not need.holds(problem)]
 
 
@@ -180,7 +180,7 @@ def _prefer(problem: Problem, stop: Stop) -> str | None:
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Whether rows on a cluster must be brought to the client: what is asked is not made of sums alone."""
+    """Whether rows on a cluster must be fetched to the client, because sums do not suffice for this solver."""
     data, solver = problem.data, SOLVERS.get(name)
     if data.location is not Location.CLUSTER:
         return False

@@ -53,7 +53,7 @@ class Relay:
 
     @property
     def solution(self) -> Solution:
-        """What the last method has found, with the cost, trace and bounds of all of them."""
+        """Solution of the last method, with the cost, trace and bounds of all of them."""
         assert self._so_far is not None
         return self._so_far
 

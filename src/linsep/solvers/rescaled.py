@@ -151,7 +151,7 @@ def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
 
 
 def _rest(problem: Problem, solution: Solution, stop: Stop) -> Stop:
-    """What is left of the limits of the user."""
+    """The limits of the user less what is spent."""
     seconds, passes = stop.time_limit, stop.max_passes
     if seconds is not None:
         seconds = max(1e-3, seconds - solution.seconds)

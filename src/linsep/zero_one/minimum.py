@@ -126,7 +126,7 @@ class Attempt:
 
 
 def _clearance(points: Points, theta: FloatArray) -> float:
-    """The least |w.x + b| beside |x|.|w| + |b|; not a number if that overflows."""
+    """The least |w.x + b| relative to |x|.|w| + |b|; NaN if that overflows."""
     w, b = theta[:-1], theta[-1]
     with np.errstate(all="ignore"):
         ratio = np.abs(points.X @ w + b) / (np.abs(points.X) @ np.abs(w) + np.abs(b))

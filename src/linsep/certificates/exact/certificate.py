@@ -36,7 +36,7 @@ from linsep.penalties import ElasticNet
 
 
 class Goal(NamedTuple):
-    """What a claim has already: the gap to reach, and the lower bound."""
+    """The numbers of a claim: the gap to reach, and the lower bound."""
 
     gap: Fraction | float
     bound: Fraction | float
@@ -85,7 +85,7 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
 
 
 class _Terms:
-    """What the elastic net adds to P and D."""
+    """Terms of the elastic net in P and D."""
 
     def __init__(self, penalty: ElasticNet) -> None:
         self.infinite = math.isinf(penalty.C)

@@ -68,7 +68,7 @@ _JOINTLY = 2e6
 
 
 class Target:
-    """What v is at an optimum with these coefficients, for all that are not zero, and 0 for the intercepts."""
+    """The value of v at an optimum with these coefficients, where they are not zero; 0 for the intercepts."""
 
     def __init__(self, W: FloatArray, lam: Fraction, l1: Fraction, fit_intercept: bool) -> None:
         active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
@@ -238,7 +238,7 @@ def _pieces(values: Any) -> Iterator[FloatArray]:
 
 
 def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
-    """Sums of dual points with v = 0 exactly, or None: next to the stored one, and to those that come nearest."""
+    """Yield sums of dual points with v = 0 exactly, or None, near the stored point and the best other candidates."""
     target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
 
     def distance(found: tuple[Point, Any]) -> float:

@@ -41,7 +41,7 @@ def enclose_norm(x: list[Fraction]) -> Interval:
 
 
 class GroupTerms:
-    """What a penalty with factors and groups adds to P and D."""
+    """Terms of a penalty with factors and groups in P and D."""
 
     def __init__(self, penalty: ElasticNet) -> None:
         assert isinstance(penalty, GroupElasticNet)
@@ -82,7 +82,7 @@ class GroupTerms:
             yield self._dual_value(self.C * entropy.low, [self.C * x for x in v])
 
     def _target(self, rows: Rows, fit_intercept: bool) -> Target:
-        """What v is at an optimum with these coefficients."""
+        """The value of v at an optimum with these coefficients."""
         w = [Fraction(x) for x in rows.W[:-1, 0].tolist()]
         v = [(1 - self.r) / self.C * p * x for p, x in zip(self.factor, w, strict=True)]
         active = np.ones(len(w) + 1, dtype=bool)

@@ -171,8 +171,8 @@ class Parabola:
         low, high = Decimal(self.low), Decimal(self.high)
         cut = np.array([min(max(x, low), high) for x in free], dtype=object)
         # Next to the end of a piece float64 margins do not tell on which side of it a row is: the piece goes on.
-        bent = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
-        return np.where(bent, free, cut), only(bent, np.full(r.shape, 1 / double))
+        free_piece = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
+        return np.where(free_piece, free, cut), only(free_piece, np.full(r.shape, 1 / double))
 
 
 class _Balls(ABC):

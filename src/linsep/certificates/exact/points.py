@@ -58,7 +58,7 @@ def row_of(X: Any, i: int) -> list[Fraction]:
 
 
 class ExactRows:
-    """What pointwise and coupled losses share."""
+    """Base of the rows of pointwise and coupled losses."""
 
     def __init__(self, X: Any, weight: FloatArray | None, W: FloatArray) -> None:
         # in rows, so that what is found does not depend on the layout of X

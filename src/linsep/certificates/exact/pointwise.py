@@ -132,27 +132,27 @@ class PointwiseRows(ExactRows):
         v = [[Fraction(0)] * self.d for _ in range(2)]
         for rows, block, columns in dense_blocks(self.X):
             u, s = self._cut(point, rows), self.weights(rows)
-            push = s * Dyadic.of(self.sigma[rows]) * u
+            signed_mass = s * Dyadic.of(self.sigma[rows]) * u
             shift = s * u * Dyadic.of(self.offset[rows])
             matrix = DyadicRows.of(block)
             used = (u.num != 0).astype(bool) & (self.s[rows] > 0.0)
-            for side, sign in enumerate((push.num >= 0, push.num < 0)):
+            for side, sign in enumerate((signed_mass.num >= 0, signed_mass.num < 0)):
                 mask = sign.astype(bool) & used
                 conj[side] += self.formula.conjugate(u.take(mask), s.take(mask))
                 conj[side] += Interval.of(shift.take(mask).sum())
-                part = Dyadic(np.where(mask, push.num, 0), push.exp)
+                part = Dyadic(np.where(mask, signed_mass.num, 0), signed_mass.exp)
                 mass[side] += abs(part).sum()
                 sums = matrix.transposed_dot(part).fractions()
                 for j, x in zip(columns.tolist(), sums, strict=True):
                     v[side][j] += x
         for i, (u_i,) in point.fixed.items():
             s_i = self.weight_at(i)
-            push_i = s_i * Fraction(float(self.sigma[i])) * u_i
-            side = int(push_i < 0)
+            mass_i = s_i * Fraction(float(self.sigma[i])) * u_i
+            side = int(mass_i < 0)
             shifted = s_i * u_i * Fraction(float(self.offset[i]))
             conj[side] += self.formula.conjugate_at(u_i).times(s_i) + Interval.of(shifted)
-            mass[side] += abs(push_i)
-            v[side] = [a + push_i * x for a, x in zip(v[side], row_of(self.X, i), strict=True)]
+            mass[side] += abs(mass_i)
+            v[side] = [a + mass_i * x for a, x in zip(v[side], row_of(self.X, i), strict=True)]
         return SideSums(conj, mass, v)
 
     def _cut(self, point: Point, rows: slice) -> Dyadic:

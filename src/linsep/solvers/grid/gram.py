@@ -89,7 +89,7 @@ class InnerProducts:
         return np.asarray(self.problem.rows[:, columns], np.float64) - self.mu[columns]
 
     def take(self, rows: IntArray) -> GramRows:
-        """What a model trained on these rows sees."""
+        """The inner products of the rows that a model is trained on."""
         problem = self.problem
         return GramRows(
             np.ascontiguousarray(self.K[np.ix_(rows, rows)]),

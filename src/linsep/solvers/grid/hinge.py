@@ -122,7 +122,7 @@ class _Grid:
         return self.first.margin_change(self.base, theta, self.tau) <= self.tau
 
     def bands_outside(self, f: int) -> Together:
-        """What a model without fold f sees."""
+        """The bands of all folds but f."""
         if f not in self._together:
             parts = [part for g, part in self.parts.items() if g != f]
             self._together[f] = Together(parts, self.recipe.n_threads)

@@ -35,7 +35,7 @@ _SHARE = 0.05  # of tol, that is left of the gap
 
 
 def kinks_of(loss: Loss) -> tuple[float, ...]:
-    """Where the curvature jumps, if it is constant in between; else nothing."""
+    """Margins at which the curvature jumps, if it is constant in between; else none."""
     return loss.breakpoints if loss.smooth else ()
 
 
@@ -113,15 +113,15 @@ class _Band:
             sums = self._inner.sweep(theta)
             band = sums.sum(axis=0) - (sums[part + 1] if part >= 0 else 0.0)
             e = theta - base.theta
-            bent = grid.quadratic(fixed.hessian, e)
+            Hv = grid.quadratic(fixed.hessian, e)
             w = theta[:-1]
-            total = fixed.value + dot(fixed.gradient, e) + 0.5 * dot(e, bent)
+            total = fixed.value + dot(fixed.gradient, e) + 0.5 * dot(e, Hv)
             total += float(band[0]) + 0.5 * lam * dot(w, w)
             if not total <= reached * (1.0 + 1e-14):
                 delta = 0.5 * delta
                 continue
             at, reached = theta, total
-            slope = fixed.gradient + bent + band[1:]
+            slope = fixed.gradient + Hv + band[1:]
             slope[:-1] += lam * w
             if not grid.problem.fit_intercept:
                 slope[-1] = 0.0
@@ -132,7 +132,7 @@ class _Band:
         return at
 
     def _crossing_hessian(self, part: int) -> FloatArray:
-        """What the rows that have crossed add to the Hessian of all rows outside the part."""
+        """Change of the Hessian of all rows outside the part, from the rows that have crossed a kink."""
         inner = self._inner
         data, order = inner.problem.data, inner.problem.order
         more = data.row_state("curvature") - self._curvature

@@ -244,9 +244,9 @@ class Grid:
         """The change of the gradient along the step, by (w, b), of rows with this Hessian, which is by (w, c)."""
         e = step.copy()
         e[-1] += dot(self.mu, step[:-1])
-        bent: FloatArray = H @ e
-        bent[:-1] += self.mu * bent[-1]
-        return bent
+        Hv: FloatArray = H @ e
+        Hv[:-1] += self.mu * Hv[-1]
+        return Hv
 
     def is_blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
         """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).

@@ -108,7 +108,7 @@ class GridProblem:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Where engines write what models say of the rows that they have not seen.
+    """Held-out scores of all models, written by the engines.
 
     ``scores`` (n, number of Cs) are x.w + b of every row by the models without it; ``errors`` (number of Cs, parts) the
     rows of each part on the wrong side, where a score of 0 is on the positive one, as in predict.
@@ -172,7 +172,7 @@ class Span(Protocol):
 
 
 class GridEngine(Protocol):
-    """What fits a whole grid together."""
+    """A function that fits all models of a grid together."""
 
     NAME: str
 

@@ -50,7 +50,7 @@ def solve(
 
 
 def _many_rows(problem: Problem) -> bool:
-    """Whether a pilot costs little beside all rows."""
+    """Whether a pilot costs little compared with all rows."""
     return sampling.many_rows(problem.data)
 
 

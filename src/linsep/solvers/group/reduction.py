@@ -58,7 +58,7 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
 
 
 def _rest(stop: Stop, began: float) -> Stop:
-    """What is left of the time of the user."""
+    """The limits of the user less the time spent."""
     if stop.time_limit is None:
         return stop
     left = max(1e-3, stop.time_limit - (time.perf_counter() - began))

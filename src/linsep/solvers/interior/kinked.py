@@ -166,7 +166,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 
 def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
-    """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
+    """Solve by inner products of the rows if they are few; by columns where those would lose small rows."""
     if not gram_reduction.applies(run.problem):
         return attempt(run, theta)
     if gram_reduction.solve(run, attempt):

@@ -139,7 +139,7 @@ class _Path(PredictorCorrector):
         return np.where(w > 0.0, q + w, p), np.where(w < 0.0, p - w, q), y
 
     def measure(self) -> None:
-        """Objective and gap here, all features asked; those who come near the penalty join."""
+        """Compute objective and gap with all features; features with |v_j| near the penalty join."""
         self.rows.hold()
         largest = self._ask(self.u)
         w = self.p - self.q
@@ -304,7 +304,7 @@ def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
 
 
 class _Ending:
-    """Whether the gap has closed; if so, Newton's method has the last word.
+    """Stopping rule: whether the gap has closed, after a few final Newton steps.
 
     Of several optima the path leads to their middle, Newton's method to a sparser one, with exact zeros. Where it does
     not get there in a few steps, the path is followed further and it has another try.

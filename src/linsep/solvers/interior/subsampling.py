@@ -147,7 +147,7 @@ class Pilot:
         return out
 
     def margin_change(self, theta: FloatArray, other: FloatArray, tau: float) -> float:
-        """By how much, in units of q, nearly all margins change from theta to other that are in the band at either."""
+        """Change of nearly all margins in the band from theta to other, at most [units of q]."""
         v, w = self._margins(theta), self._margins(other)
         near = np.minimum(np.abs(v), np.abs(w)) <= tau * self._q
         change = np.abs(w - v)[near] / self._q[near]
@@ -201,7 +201,7 @@ class Pilot:
         return float(np.sum(self._share[far <= tau]))
 
     def thinning(self, far: FloatArray, tau: float, m: float) -> Thinning:
-        """What leaves about m rows of that band, of each class as many as the pilot would."""
+        """Sampling shares that leave about m rows of that band, of each class as many as the pilot would."""
         inside = max(1, int(np.sum(far <= tau)))
         minus, plus = (min(1.0, float(rate) * m / inside) for rate in self._rates)
         return Thinning((minus, plus), self.always, self.seed)

@@ -48,7 +48,7 @@ _KINKS = 200  # looked at on the way of a solve
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where it ended: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
+    """Result: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
 
     theta: FloatArray
     base: FloatArray
@@ -157,7 +157,7 @@ def solve(
     steps: int = MAX_STEPS,
     mu: FloatArray | None = None,
 ) -> Outcome:
-    """From theta until the relative gap on these features is below tol, or nothing more is gained.
+    """Solve from theta until the relative gap on these features is below tol, or progress ends.
 
     ``mu`` is a point amid the rows; ``problem.centre`` finds one.
     """

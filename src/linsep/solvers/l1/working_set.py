@@ -1,4 +1,4 @@
-"""Absolute penalties on many features: solve on a few, ask the others, take in those that object.
+"""Absolute penalties on many features: solve on a few, test the others, add those that violate their condition.
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). At the optimum of the features in the working set one closing pass over
 all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` is rightly zero; the others join, the

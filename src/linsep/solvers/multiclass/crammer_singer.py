@@ -62,7 +62,7 @@ _PILOT_TOL = 1e-2
 
 
 class _Rounds:
-    """Where the method stands: W with its scores, the centre p0 and its own p."""
+    """State of the method: W with its scores, the centre p0 and its own p."""
 
     def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
         self.run, self.problem, self.W = run, run.problem, W
@@ -268,7 +268,7 @@ def _growth(steps: int) -> float:
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """From W (d+1, k)."""
+    """Solve from W (d+1, k)."""
     assert isinstance(problem, MaxMarginProblem)
     run = Run(problem, stop)
     few = problem.order * problem.k <= _POLISH_UNKNOWNS
@@ -302,7 +302,7 @@ def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
 def _pilot(
     problem: MaxMarginProblem, W: FloatArray, run: Run[MaxMarginProblem], seed: int
 ) -> FloatArray:
-    """Where there are many rows: a start from some of them, solved roughly."""
+    """A start from a sample of many rows, solved roughly."""
     data = problem.data
     m = max(4096, _PILOT_ROWS * problem.order * problem.k)
     if W.any() or data.n_entries * problem.k < _PILOT_WORK or m > _PILOT_SHARE * data.n:

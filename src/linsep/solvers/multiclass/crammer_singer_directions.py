@@ -74,7 +74,7 @@ def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> FloatArray:
-    """By the whole Hessian."""
+    """Newton step by a factorisation of the whole Hessian."""
     order, k, mu = curved.order, curved.k, curved.centre()
     H = curved.hessian(mu)
     blocks = H.reshape(k, order, k, order)
@@ -115,7 +115,7 @@ def _in_p(
     g: FloatArray,
     intercept_ridge: float,
 ) -> FloatArray:
-    """By the system for the active p."""
+    """Newton step by the system for the active p."""
     lam, mu = problem.lam, curved.centre()
     X = centred_rows(curved.data.X, mu)
     K = row_products(X)
@@ -152,7 +152,7 @@ def _by_conjugate_gradients(
     intercept_ridge: float,
     check: Callable[[], None],
 ) -> FloatArray:
-    """By conjugate gradients with a diagonal preconditioner."""
+    """Newton step by conjugate gradients with a diagonal preconditioner."""
     moments = curved.own_moments(curved.curvatures())
     moments[:, -1] += intercept_ridge
     apply = Diagonal(moments, problem.lam, problem.fit_intercept)

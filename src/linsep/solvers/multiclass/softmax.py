@@ -313,5 +313,5 @@ def solve(
 def solve_in_few_rounds(
     problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0
 ) -> Solution:
-    """For rows on a cluster: a larger pilot, and Hessians, which come with the sweeps."""
+    """Solve on a cluster in few rounds: a larger pilot, and Hessians computed in the sweeps."""
     return solve(problem, W, stop, seed, few=True)

@@ -68,7 +68,7 @@ class Target:
         return decrement <= self.close
 
     def residual(self, decrement: float) -> float:
-        """What |R|^2 may be."""
+        """Largest admissible |R|^2."""
         if self.to_the_end:
             return 0.0
         slack = max(0.2 * self.tol, 0.7 * self.tol - (decrement / self.value) ** 2)
@@ -237,7 +237,7 @@ class ConjugateGradients:
         self._price = self._planes * self._shared_price
 
     def _refresh(self, W: FloatArray, first: bool) -> None:
-        """Make the preconditioner for the point W, the dearest kind that pays."""
+        """Make the preconditioner for the point W, the most expensive kind that pays."""
         sample, lam = self.sample, self.problem.lam
         before = sample.passes
         if sample is not self.problem:

@@ -205,7 +205,7 @@ class _ProxNewton:
         return D, -(float(np.vdot(g, D)) + self.l1 * grown)
 
     def solve(self, tol: float) -> _Point:
-        """From W until the gap on these features is below tol, or nothing more is gained."""
+        """Solve until the gap on these features is below tol, or progress ends."""
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):

@@ -86,13 +86,13 @@ class Classes:
         return np.stack([self._stored.sums(np.ascontiguousarray(r)) for r in R], axis=1)
 
     def breach(self, V: FloatArray) -> float:
-        """By how much the optimality conditions are missed, as a share of l1."""
+        """Largest violation of the optimality conditions, as a share of l1."""
         w = self.W[:-1]
         on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
         return float(np.where(w != 0.0, on, np.maximum(np.abs(V) - self.l1, 0.0)).max() / self.l1)
 
     def step_each_class(self, V: FloatArray, l1: float, tol: float) -> None:
-        """Some steps of each class, on its support and the features that want in."""
+        """Take some steps in each class, on its support and the features with |V| near l1 or above."""
         whole = _logsumexp(self.Z)
         for c in range(self.k):
             inside = (self.W[:-1, c] != 0.0) | (np.abs(V[:, c]) > NEARLY * l1)
@@ -235,7 +235,7 @@ def applies(problem: CoupledProblem, few: int, most: int) -> bool:
 
 
 def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
-    """From W until the gap closes; whether it did."""
+    """Solve from W; whether the gap closed."""
     classes = Classes(run.problem, W)
     try:
         return _rounds(run, classes, _continue_penalty(run, classes))
