@@ -76,10 +76,7 @@ class Relay:
         return self._add(replace(found, sums=None))
 
     def _rest(self) -> Stop:
-        limit = self.stop.time_limit
-        if limit is None or self._so_far is None:
-            return self.stop
-        return replace(self.stop, time_limit=max(1e-3, limit - self._so_far.seconds))
+        return self.stop if self._so_far is None else self.stop.after(self._so_far.seconds)
 
     def _add(self, found: Solution) -> Status:
         before, self._so_far = self._so_far, found

@@ -132,7 +132,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
 
     def offer_others() -> None:
         with suppress(NonFinite, np.linalg.LinAlgError):  # then what there is must do
-            _solve_otherwise(best, _rest(problem, solution, stop), again)
+            _solve_otherwise(best, stop.after(solution.seconds, problem.passes), again)
 
     if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
         if_in_time(offer_others, lambda: None)
@@ -148,16 +148,6 @@ def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
     coordinates = _coordinates(problem)
     if coordinates is not None and not best.is_closed(stop):
         _solve_in(best, coordinates, stop, again)
-
-
-def _rest(problem: Problem, solution: Solution, stop: Stop) -> Stop:
-    """The limits of the user less what is spent."""
-    seconds, passes = stop.time_limit, stop.max_passes
-    if seconds is not None:
-        seconds = max(1e-3, seconds - solution.seconds)
-    if passes is not None:
-        passes = max(1.0, passes - problem.passes)
-    return Stop(stop.tol, seconds, passes)
 
 
 def _null(problem: Problem) -> tuple[FloatArray, None, float]:

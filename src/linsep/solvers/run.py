@@ -73,9 +73,7 @@ class Run(Generic[P]):
 
     def rest(self, tol: float, max_passes: float | None = None) -> Stop:
         """The time that is left, for a solve on the way; a sub-problem counts its own passes."""
-        limit = self.stop.time_limit
-        left = None if limit is None else max(1e-3, limit - self.seconds)
-        return Stop(tol, left, max_passes)
+        return Stop(tol, self.stop.after(self.seconds).time_limit, max_passes)
 
     @contextmanager
     def in_time(self) -> Iterator[None]:

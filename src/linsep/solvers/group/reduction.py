@@ -40,7 +40,7 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
     began = time.perf_counter()
     for _ in range(ROUNDS):
         problem = _scale_columns(group, factors)
-        found = run(problem, _divide(theta, factors), _rest(inner, began))
+        found = run(problem, _divide(theta, factors), inner.after(time.perf_counter() - began))
         problem.data.close()
         group.losses.passes += problem.passes
         w = np.ascontiguousarray(found.W[:-1, 0])
@@ -55,14 +55,6 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
         factors = np.where(free, STRONGER * factors, factors)
         theta = np.ascontiguousarray(solution.W[:, 0])
     return solution
-
-
-def _rest(stop: Stop, began: float) -> Stop:
-    """The limits of the user less the time spent."""
-    if stop.time_limit is None:
-        return stop
-    left = max(1e-3, stop.time_limit - (time.perf_counter() - began))
-    return replace(stop, time_limit=left)
 
 
 def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
