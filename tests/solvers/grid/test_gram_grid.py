@@ -244,7 +244,7 @@ def test_who_goes_there(change, goes):
     given = model._grid_problem(X, y, None)
     part = np.arange(60) % 3
     assert spanned.applies(given.with_grid(CS, part)) is goes
-    assert not spanned.applies(replace(given, rows=X[:, :50]).on(CS, part))
+    assert not spanned.applies(replace(given, rows=X[:, :50]).with_grid(CS, part))
 
 
 @pytest.mark.parametrize("kind", ["constant", "tiny", "outlier", "scales"])
