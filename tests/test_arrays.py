@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import stack_rows
+from linsep.arrays import dense, n_entries, squares, stack_rows
 
 
 def test_rows_one_below_another_keep_their_storage():
@@ -13,3 +13,12 @@ def test_rows_one_below_another_keep_their_storage():
     sparse = stack_rows([sp.csr_matrix(A), sp.csr_array(B)])
     assert sparse.format == "csr" and np.array_equal(sparse.toarray(), both)
     assert stack_rows([None, None]) is None
+
+
+def test_dense_and_sparse_rows_give_the_same_numbers():
+    A = np.array([[0.0, -2.0], [3.0, 0.0]])
+    rows = sp.csr_array(A)
+    assert dense(A) is A and np.array_equal(dense(rows), A)
+    assert sp.issparse(squares(rows)) and np.array_equal(squares(rows).toarray(), squares(A))
+    assert np.array_equal(squares(A), A**2)
+    assert (n_entries(A), n_entries(rows)) == (4, 2)

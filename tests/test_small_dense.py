@@ -85,7 +85,7 @@ def test_the_two_texts_of_the_enclosure_agree(d, seed, size, lam, intercept, emp
         sums[empty] = 0.0
     theta, lam = rng.normal(size=d + 1), 10.0**lam
     native = enclose(
-        *_kernels.enclosed(sums, theta, lam, intercept, 100.0),
+        *_kernels.enclose(sums, theta, lam, intercept, 100.0),
         scale=1.0,
         tol=1.0,
         distance=1.0,

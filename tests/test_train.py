@@ -58,7 +58,7 @@ def test_nothing_that_was_given_is_changed():
     sample = dataclasses.replace(sample, offset=np.linspace(-1, 1, len(sample.sign)))
     start = np.full((5, 1), 0.3)
     for storage in ("dense64", "csr64-int32"):
-        stored = sample.stored(storage)
+        stored = sample.in_storage(storage)
         X = stored.X.copy()
         before = [a.copy() for a in (stored.sign, stored.offset, stored.weight, start)]
         for a in (stored.sign, stored.offset, stored.weight, start):
@@ -131,7 +131,7 @@ def test_a_limit_that_is_met_in_time_does_not_warn():
         (loss, storage, solver)
         for loss in SMOOTH
         for storage in ("dense64", "csr64-int32")
-        for solver in able(plain(300, 4).stored(storage), loss)
+        for solver in able(plain(300, 4).in_storage(storage), loss)
     ],
     ids=naming,
 )
@@ -140,7 +140,7 @@ def test_numbers_that_are_not_finite_are_refused(loss, solver, storage, bad):
     sample = plain(300, 4)
     X = sample.X.copy()
     X[123, 1] = bad
-    sample = Sample(X, sample.sign).stored(storage)
+    sample = Sample(X, sample.sign).in_storage(storage)
     with pytest.raises(NonFinite):
         fit(sample, loss, solver=solver)
 
@@ -222,6 +222,6 @@ def test_huber_with_a_wide_core_is_half_the_squared_loss(seed, solver):
 @given(seed=seeds, loss=smooth, solver=solvers, C=strengths)
 def test_dense_and_sparse_rows_have_one_answer(seed, loss, solver, C):
     a = random_sample(seed)
-    b = a.stored("csr64-int32")
+    b = a.in_storage("csr64-int32")
     assume(takes(solver, b, loss))
     assert_same(fit(a, loss, C, solver=solver), fit(b, loss, C, solver=solver))

@@ -50,11 +50,11 @@ def posed(name, weighted=False):
     model, (X, score), solver = GRIDS[name]
     y = score if isinstance(model, LinearRegressor) else np.where(score > 0.0, 1.0, -1.0)
     weight = 0.5 + np.arange(len(y)) % 3 if weighted else None
-    return model._grid_problem(X, y, weight).on(CS, np.arange(len(y)) % FOLDS), solver
+    return model._grid_problem(X, y, weight).with_grid(CS, np.arange(len(y)) % FOLDS), solver
 
 
 def recheck(problem, fit, f):
-    outside = problem.trained_on(f)
+    outside = problem.training_rows(f)
     vectors = (problem.sigma, problem.offset, problem.weight)
     kept = [None if v is None else v[outside] for v in vectors]
     recipe = fit.recipe

@@ -65,7 +65,7 @@ struct PyAscent {
         self = std::make_unique<Ascent>(*table, job, theta.data());
     }
     int advance(double entries, double limit) { return static_cast<int>(self->advance(entries, limit)); }
-    void missed(double gap) { self->missed(gap); }
+    void report_gap(double gap) { self->report_gap(gap); }
     void halt() { self->halt(); }
     void epoch() { self->epoch(); }
     void improve() { self->improve(); }
@@ -177,12 +177,12 @@ void balance(const PyTargets& t, const PyLoss& l, View z, View seen, Out u) {
     table->balance(t.count(), t.view, l.spec, z.data(), seen.data(), u.data(), room.get());
 }
 
-void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, View z, double b, Out out) {
+void shifted_sums(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, View z, double b, Out out) {
     need(0 <= lo && lo <= hi && hi <= t.count(), "rows out of range");
     vector_of(z, t.n(), "z has n entries");
     vector_of(out, 3, "out has three entries");
     nb::gil_scoped_release release;
-    table->shifted(lo, hi, t.view, l.spec, z.data(), b, out.data());
+    table->shifted_sums(lo, hi, t.view, l.spec, z.data(), b, out.data());
 }
 
 void list_dots(const PyRows& x, IdView list, In v, Out out) {
@@ -227,7 +227,8 @@ void bind_ascent(nb::module_& m) {
              "Continue until the caller must act: 0 look at limits after about so many entries, 1 close the gap at "
              "point(), "
              "2 decide about slow progress, 3 end, 4 a number has overflowed.")
-        .def("missed", &PyAscent::missed, "gap"_a, Unlocked(), "Report that the proven gap is wider than asked for.")
+        .def("report_gap", &PyAscent::report_gap, "gap"_a, Unlocked(),
+             "Report that the proven gap is wider than asked for.")
         .def("halt", &PyAscent::halt, Unlocked(), "End an epoch that was cut short.")
         .def("epoch", &PyAscent::epoch, Unlocked(), "Make one whole epoch.")
         .def("improve", &PyAscent::improve, Unlocked(), "Make one whole round on the free rows.")
@@ -242,7 +243,7 @@ void bind_ascent(nb::module_& m) {
             "Number of rows whose dual variable is inside its interval.")
         .def_static(
             "stalled",
-            [](View slacks, int64_t lately) { return Ascent::stalled(slacks.data(), length(slacks), lately); },
+            [](View slacks, int64_t lately) { return Ascent::is_stalled(slacks.data(), length(slacks), lately); },
             "slacks"_a, "lately"_a, "Whether the slacks of the epochs no longer shrink.")
         .def_static("jump", &Ascent::jump, "first"_a, "second"_a, "third"_a,
                     "Extrapolated rest of a geometric sequence of steps, or 0 where they are not steady.")
@@ -303,7 +304,7 @@ void bind_dual(nb::module_& m) {
           "side.");
     m.def("balance", &balance, "targets"_a, "loss"_a, "z"_a, "seen"_a, "u"_a,
           "Move u to sum s sign u = 0 where that costs the dual value least.");
-    m.def("shifted", &shifted, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "z"_a, "b"_a, "out"_a,
+    m.def("shifted_sums", &shifted_sums, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "z"_a, "b"_a, "out"_a,
           "Sums at the scores z + b: out [3] += sum s l, sum s sign l', sum s l''.");
     m.def("shuffle", &shuffle, "order"_a, "seed"_a, "Permute the entries in place by a seed.");
     m.def("list_dots", &list_dots, "rows"_a, "list"_a, "v"_a, "out"_a, "Products out[k] = x.v of the listed rows.");

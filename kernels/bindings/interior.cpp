@@ -4,7 +4,7 @@
 namespace linsep::python {
 namespace {
 
-void kinked(const PyLoss& l) {
+void require_kink(const PyLoss& l) {
     need(l.spec.id == LossId::hinge || l.spec.id == LossId::absolute || l.spec.id == LossId::perceptron,
          "this method takes the hinge, absolute and perceptron losses");
 }
@@ -13,7 +13,7 @@ void kink_margins(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
                   Out out) {
     x.range(lo, hi);
     t.match(x);
-    kinked(l);
+    require_kink(l);
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(v, x.n(), "v has n entries");
     vector_of(out, 1, "out has an entry");
@@ -25,7 +25,7 @@ void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo,
                View mu, View scale, Out v, Out u, Out out) {
     x.range(lo, hi);
     t.match(x);
-    kinked(l);
+    require_kink(l);
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(v, x.n(), "v has n entries");
     vector_of(mu, x.d(), "mu has d entries");
@@ -45,7 +45,7 @@ RowState state_of(const OutPlanes& state, int64_t first, Size n) {
 }
 
 void ipm_central(const PyLoss& l, int64_t lo, int64_t hi, double mu, OutPlanes state) {
-    kinked(l);
+    require_kink(l);
     need(0 <= lo && lo <= hi, "rows out of range");
     const RowState s = state_of(state, 0, hi);
     nb::gil_scoped_release release;
@@ -56,7 +56,7 @@ void ipm_gather(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo
                 OutPlanes state, int64_t first, Out h, Out out) {
     x.range(lo, hi);
     t.match(x);
-    kinked(l);
+    require_kink(l);
     const RowState s = state_of(state, first, x.n());
     vector_of(h, x.n(), "h has n entries");
     vector_of(out, 3 + 2 * (x.d() + 1), "out has 2 d + 5 entries");
@@ -117,7 +117,7 @@ void ipm_adopt(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, doub
 bool crossover(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam, bool intercept,
                std::optional<In> linear, int rounds, Out theta, Out u, Out v) {
     t.match(x);
-    kinked(l);
+    require_kink(l);
     if (linear) vector_of(*linear, x.d() + 1, "the linear term has d + 1 entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(u, x.n(), "u has n entries");
@@ -130,7 +130,7 @@ bool crossover(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
 }
 
 void make_feasible(const PyTargets& t, const PyLoss& l, bool intercept, Out u) {
-    kinked(l);
+    require_kink(l);
     vector_of(u, t.n(), "u has n entries");
     nb::gil_scoped_release release;
     table->make_feasible(t.count(), t.view, l.spec, intercept, u.data());
@@ -140,7 +140,7 @@ std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& 
                                               double tol, int max_steps, bool intercept, bool warm, Out theta, Out u,
                                               Out sums) {
     t.match(x);
-    kinked(l);
+    require_kink(l);
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(u, x.n(), "u has n entries");
     vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");

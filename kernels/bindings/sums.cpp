@@ -32,7 +32,7 @@ void closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, i
                    room.get(), data(found));
 }
 
-std::tuple<double, double, double> enclosed(In sums, In theta, double lam, bool intercept, double rows) {
+std::tuple<double, double, double> enclose(In sums, In theta, double lam, bool intercept, double rows) {
     const int64_t d = length(theta) - 1;
     need(d >= 0 && length(sums) == 8 + 2 * d, "sums has 8 + 2 d entries, theta has d + 1");
     const Enclosure e = enclosure(sums.data(), theta.data(), d, lam, intercept, rows);
@@ -161,7 +161,7 @@ void bind_sums(nb::module_& m) {
           "dual"_a.none(), "out"_a, "found"_a.none() = nb::none(),
           "Sums of a certificate in one pass over rows [lo, hi): out [8 + 2 d], laid out as kernels/sums/closing.hpp "
           "states. The dual point is `dual`, or the Newton-dual one of base and step; found [n] receives it.");
-    m.def("enclosed", &enclosed, "sums"_a, "theta"_a, "lam"_a, "intercept"_a, "rows"_a,
+    m.def("enclose", &enclose, "sums"_a, "theta"_a, "lam"_a, "intercept"_a, "rows"_a,
           "Primal value, lower bound of the minimum, and rounding allowance, from the sums of `closing`.");
     m.def("gram", &gram, "rows"_a, "lo"_a, "hi"_a, "h"_a, "mu"_a, "out"_a, "single"_a = false,
           "Weighted Gram matrix: out [(d + 1)^2] += sum h (x - mu, 1)(x - mu, 1)', upper triangle. `single` multiplies "

@@ -95,7 +95,7 @@ namespace {
 void few_enough(int64_t d) { need(0 <= d && d < (int64_t{1} << 31) - 1, "rows have fewer than 2^31 - 1 columns"); }
 
 // Compilers take it for granted that numbers lie at multiples of their size.
-void aligned(const AnyArray& a) {
+void require_aligned(const AnyArray& a) {
     need(reinterpret_cast<std::uintptr_t>(a.data()) % (a.dtype().bits / 8) == 0, "the numbers are not aligned");
 }
 
@@ -112,7 +112,7 @@ PyRows::PyRows(AnyArray x) : values(x) {
     need(x.ndim() == 2, "dense rows need a 2-D array");
     const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
     need(f64 || f32, "dense rows are float32 or float64");
-    aligned(x);
+    require_aligned(x);
     few_enough(width(x));
     rows = {f64 ? Store::dense64 : Store::dense32, length(x), width(x), x.data(), nullptr, nullptr};
 }
@@ -126,7 +126,7 @@ PyRows::PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d) : values(x
     need(x.ndim() == 1 && index.ndim() == 1 && start.ndim() == 1 && start.shape(0) >= 1, "CSR needs three 1-D arrays");
     need(x.shape(0) == index.shape(0), "CSR: data and indices differ in length");
     few_enough(d);
-    for (const AnyArray* a : {&x, &index, &start}) aligned(*a);
+    for (const AnyArray* a : {&x, &index, &start}) require_aligned(*a);
     nb::gil_scoped_release release;
     rows = {f64 ? Store::csr64 : Store::csr32, length(start) - 1, d, x.data(), nullptr, nullptr};
     rows.starts = narrow(start) ? copy(static_cast<const std::int32_t*>(start.data()), start.shape(0), own_starts)

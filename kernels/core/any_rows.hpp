@@ -19,8 +19,8 @@ struct AnyRows {
 
     AnyRows(const Rows& r) : rows(r), table(&own_table()), n(r.n), d(r.d), dense(is_dense(r.store)) {}
 
-    i64 stored() const {
-        return visit(rows, [](const auto& X) { return (i64)X.stored(); });
+    i64 n_entries() const {
+        return visit(rows, [](const auto& X) { return (i64)X.n_entries(); });
     }
     // z[i] = x_i . w + b for rows r ... r + nr - 1
     void dots(i64 r, i64 nr, const double* theta, double* z) const { table->scores(rows, r, r + nr, theta, z); }

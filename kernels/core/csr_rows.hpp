@@ -16,7 +16,7 @@ struct CsrRows {
     explicit CsrRows(const Rows& r)
         : x(static_cast<const T*>(r.values)), index(r.indices), start(r.starts), n(r.n), d(r.d) {}
     int chunk() const { return 64; }
-    i64 stored() const { return start[n]; }
+    i64 n_entries() const { return start[n]; }
 
     double dot_row(i64 i, const double* w) const {
         double a = 0, b = 0, c = 0, e = 0;
@@ -34,7 +34,7 @@ struct CsrRows {
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
         for (int i = 0; i < nr; ++i) z[i] = dot_row(r + i, w) + b;
     }
-    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
+    void scores_and_sizes(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
         for (int i = 0; i < nr; ++i) {
             double a[4] = {}, s[4] = {}, n[4] = {};
             i64 p = start[r + i];
@@ -57,8 +57,8 @@ struct CsrRows {
             q[i] = (s[0] + s[1]) + (s[2] + s[3]) + __builtin_fabs(theta[d]);
         }
     }
-    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
-                 double* q, double* square) const {
+    void scores_and_steps(i64 r, int nr, const double* base, const double* step, const double* size, double* z,
+                          double* dz, double* q, double* square) const {
         for (int i = 0; i < nr; ++i) {
             double a[2] = {}, b[2] = {}, c[2] = {}, n[2] = {};
             i64 p = start[r + i];

@@ -22,7 +22,7 @@ struct DenseRows {
     DenseRows(const T* values, i64 rows, i64 columns) : x(values), n(rows), d(columns) {}
     explicit DenseRows(const Rows& r) : DenseRows(static_cast<const T*>(r.values), r.n, r.d) {}
     const T* row(i64 i) const { return x + i * d; }
-    i64 stored() const { return n * d; }
+    i64 n_entries() const { return n * d; }
     int chunk() const {
         i64 c = (i64)131072 / ((d + 1) * (i64)sizeof(T)) / 8 * 8;
         return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
@@ -55,7 +55,7 @@ struct DenseRows {
     // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
     // Sums beyond the K weights have none.
     template <int K, int N, class Add>
-    void reduced(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[N], const Add& add) const {
+    void accumulate(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[N], const Add& add) const {
         static_assert(N >= K);
         constexpr int G = VL / 2;  // rows at a time: more would not fit the registers
         const i64 whole = d - d % VL;
@@ -83,8 +83,8 @@ struct DenseRows {
         }
     }
     // z = x.theta + b, q = |x|.|theta| + |b| and the squared norm |x|^2
-    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
-        reduced<1, 3>(r, nr, {theta}, {z, q, square}, [](vd* a, vd x, const vd* w) {
+    void scores_and_sizes(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
+        accumulate<1, 3>(r, nr, {theta}, {z, q, square}, [](vd* a, vd x, const vd* w) {
             keep(x);
             const vd xt = x * w[0];
             a[0] += xt;
@@ -94,9 +94,9 @@ struct DenseRows {
         for (int i = 0; i < nr; ++i) q[i] += __builtin_fabs(theta[d]);
     }
     // z = x.base + b0, dz = x.step + b1, q = |x|.size + b2 and |x|^2
-    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
-                 double* q, double* square) const {
-        reduced<3, 4>(r, nr, {base, step, size}, {z, dz, q, square}, [](vd* a, vd x, const vd* w) {
+    void scores_and_steps(i64 r, int nr, const double* base, const double* step, const double* size, double* z,
+                          double* dz, double* q, double* square) const {
+        accumulate<3, 4>(r, nr, {base, step, size}, {z, dz, q, square}, [](vd* a, vd x, const vd* w) {
             keep(x);
             a[0] += x * w[0];
             a[1] += x * w[1];

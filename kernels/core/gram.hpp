@@ -48,7 +48,7 @@ static_assert(kPadded<float> % VL == 0 && kPadded<double> % VL == 0);
 
 // The first address from p on at which a line of the cache begins.
 template <class E>
-inline E* aligned(E* p) {
+inline E* align(E* p) {
     return reinterpret_cast<E*>((reinterpret_cast<std::uintptr_t>(p) + 63) & ~std::uintptr_t{63});
 }
 
@@ -58,7 +58,7 @@ void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
                  bool one) {
     typedef E piece __attribute__((vector_size(VL * sizeof(E))));
     constexpr int W = kPanel<E>;
-    pack = aligned(pack);
+    pack = align(pack);
     const i64 d = X.d, whole = d - d % VL, columns = one ? d + 1 : d;
     const int most = (int)min64(gram_rows<E>(d), hi - lo);
     const i64 panel = panel_rows(most) * W, before = d / W, at = before * W;  // whole panels, and their columns

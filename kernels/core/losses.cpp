@@ -23,7 +23,7 @@ void loss_conjugate(int n, Shape shape, const double* u, double* value, double* 
     }
 }
 template <class L>
-void loss_enclosed(int n, Shape shape, const double* m, const double* e, double* value, double* steepest) {
+void enclose_loss(int n, Shape shape, const double* m, const double* e, double* value, double* steepest) {
     for (int i = 0; i < n; i += VL) {
         const vd at = load(m + i);
         const Point p = L::at(at, shape);
@@ -41,7 +41,7 @@ void loss_derivatives(int n, Shape shape, const double* m, double* slope, double
 }
 template <class L>
 constexpr LossOps ops_of() {
-    return {loss_at<L>, loss_conjugate<L>, loss_derivatives<L>, loss_enclosed<L>};
+    return {loss_at<L>, loss_conjugate<L>, loss_derivatives<L>, enclose_loss<L>};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct LossOps {
     void (*derivatives)(int n, Shape shape, const double* m, double* slope,
                         double* curvature);  // of at(), these alone
     // the value, and the steepest slope within e of m
-    void (*enclosed)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
+    void (*enclose)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
 };
 LossOps ops(LossId id);  // compiled once per instruction set: core/losses.cpp
 

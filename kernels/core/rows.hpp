@@ -1,6 +1,7 @@
 // The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
 //   dots      z_i  = x_i . w + b
-//   reached   z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read; stepped: four numbers, the same way
+//   scores_and_sizes    z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read
+//   scores_and_steps    these, and the change of z along a step
 //   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
 //   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
 #pragma once
@@ -15,7 +16,7 @@ namespace {
 // The rows in two halves, the first of whole chunks, if a pass over them is work enough for two threads.
 template <class R>
 TwoParts halves(const R& X, Helper helper) {
-    const double entries = (double)X.stored();
+    const double entries = (double)X.n_entries();
     const bool two = X.n && worth_halving(entries, entries / (double)X.n);
     return {X.n, two ? X.n / 2 / kMaxChunk * kMaxChunk : X.n, helper};
 }

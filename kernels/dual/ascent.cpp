@@ -38,7 +38,7 @@ constexpr double kHelped = 0.7;  // a gap as a multiple of that before, up to wh
 constexpr double kWider =
     2.0;  // a gap as a multiple of what was predicted, from which rows that have left are asked again
 
-double stored(const Rows& rows) {
+double count_entries(const Rows& rows) {
     return is_dense(rows.store) ? static_cast<double>(rows.n) * static_cast<double>(rows.d)
                                 : static_cast<double>(rows.starts[rows.n]);
 }
@@ -59,7 +59,7 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
       parts_{helper_thread_.helper(), job.large},
       compressed_(job.rows, parts_),
       rows_of_(compressed_.rows()),
-      entries_(stored(rows_of_)),
+      entries_(count_entries(rows_of_)),
       far_(kInf),
       recalled_(kInf),
       reach_(kInf) {
@@ -77,7 +77,7 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
     begin(at);
 }
 
-double Ascent::shift(const double* w) const { return centred() ? dot(c.data(), w, d_) : 0.0; }
+double Ascent::shift(const double* w) const { return has_centre() ? dot(c.data(), w, d_) : 0.0; }
 
 // e and f for the u and w as they are.
 void Ascent::recount() {
@@ -97,11 +97,11 @@ void Ascent::take(const std::vector<double>& sums, double at) {
 void Ascent::primal_w(double* w) const {
     std::copy(theta.begin(), theta.end() - 1, w);
     const double share = state[0] / lam_;
-    for (i64 j = 0; centred() && j < d_; ++j) w[j] -= share * c[static_cast<std::size_t>(j)];
+    for (i64 j = 0; has_centre() && j < d_; ++j) w[j] -= share * c[static_cast<std::size_t>(j)];
 }
 
 // Sum of s sign u (x, 1): v and e.
-void Ascent::combined(const double* at, std::vector<double>& sums) {
+void Ascent::combine(const double* at, std::vector<double>& sums) {
     std::vector<double> mass(static_cast<std::size_t>(n_)), other;
     for (i64 i = 0; i < n_; ++i) mass[static_cast<std::size_t>(i)] = weight(i) * t_.sign[i] * at[i];
     passes += 1.0;
@@ -112,7 +112,7 @@ void Ascent::combined(const double* at, std::vector<double>& sums) {
 void Ascent::restart(const double* at, double multiplier) {
     std::copy(at, at + n_, u.begin());
     std::vector<double> sums;
-    combined(at, sums);
+    combine(at, sums);
     take(sums, multiplier);
     std::vector<double> w(static_cast<std::size_t>(d_));
     primal_w(w.data());
@@ -209,8 +209,8 @@ bool Ascent::walk(double* entries) {
                         walking_.list,
                         walking_.list ? walking_.count : n_,
                         walking_.list ? walking_.far : kInf,
-                        centred() ? along.data() : nullptr,
-                        centred() ? c_size_ : 0.0,
+                        has_centre() ? along.data() : nullptr,
+                        has_centre() ? c_size_ : 0.0,
                         helper_thread_.helper()};
         table_.dual_cd(rows_of_, walking_.at, walking_.at + step, t_, job_.loss, job, norms_.data(), u.data(), z.data(),
                        b.data(), theta.data(), state);
@@ -300,7 +300,7 @@ void Ascent::settle(double at) {
         table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, reach_, kFine, room_.data());
     best = found.b;
     double size = dot(theta.data(), theta.data(), d_);
-    if (centred()) {
+    if (has_centre()) {
         const double e = state[0] / lam_;
         size += e * (e * c_size_ - 2.0 * state[3] / lam_);
     }
@@ -378,7 +378,7 @@ bool Ascent::hopeless() const {
 }
 
 // 50 epochs for nothing, or 200 in which rows came back.
-bool Ascent::stalled(const double* slacks, i64 count, i64 lately) {
+bool Ascent::is_stalled(const double* slacks, i64 count, i64 lately) {
     const auto least = [&](i64 from, i64 to) { return *std::min_element(slacks + from, slacks + to); };
     if (count > 400 && least(count - 200, count) > 0.9 * least(0, count - 200)) return true;
     if (lately <= 100 || count <= 50) return false;  // who came back brings slacks along
@@ -410,7 +410,7 @@ bool Ascent::due() {
 }
 
 // The gap is wider than predicted: rows that have left and are not at rest come back, or all if that did not help before.
-void Ascent::missed(double gap) {
+void Ascent::report_gap(double gap) {
     const double guess = predicted_gap(), ratio = gap / (guess != 0.0 ? guess : 1.0);
     if (share() < 1.0 && (near_ || ratio > kWider)) {
         if (gap <= kHelped * recalled_)
@@ -433,10 +433,10 @@ FreeView Ascent::view() {
             loss_.kink,
             lam_,
             stiffness,
-            centred() ? c_size_ : 0.0,
+            has_centre() ? c_size_ : 0.0,
             entries_,
             norms_.data(),
-            centred() ? along.data() : nullptr,
+            has_centre() ? along.data() : nullptr,
             u.data(),
             theta.data(),
             state};
@@ -507,7 +507,7 @@ Next Ascent::advance(double entries, double limit) {
                 if (!walk(&entries)) return Next::pause;
                 finish_epoch();
                 last_ = (most < 0 ? hopeless() : epochs >= most);
-                last_ = last_ || stalled(slacks.data(), static_cast<i64>(slacks.size()), lately());
+                last_ = last_ || is_stalled(slacks.data(), static_cast<i64>(slacks.size()), lately());
                 if (!finite()) return Next::broken;
                 phase_ = Phase::after;
                 if (due() || last_) return to_close();

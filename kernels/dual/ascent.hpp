@@ -71,11 +71,11 @@ class Ascent {
   public:
     Ascent(const Table& table, const AscentJob& job, const double* theta);
 
-    // Goes on until somebody else is to act: `close` the gap at point(), and say by missed() if it is wider than asked
+    // Goes on until somebody else is to act: `close` the gap at point(), and say by report_gap() if it is wider than asked
     // for; decide what to do where progress is `slow` (asked once); look at limits (`pause`) after about so many entries,
     // or when the passes reach a limit. `end`: no hope; `broken`: a number has overflowed.
     Next advance(double entries, double limit);
-    void missed(double gap);
+    void report_gap(double gap);
     // ends an epoch that was cut short
     void halt();
     // theta with the best intercept known, and u moved to e = 0
@@ -86,7 +86,7 @@ class Ascent {
     double predicted_gap() const;
     std::int64_t free() const;
     // whether slacks have stopped to shrink, if all rows were asked so many epochs ago
-    static bool stalled(const double* slacks, std::int64_t count, std::int64_t lately);
+    static bool is_stalled(const double* slacks, std::int64_t count, std::int64_t lately);
     // how far beyond three steps of the multiplier the next ones would lead, where they shrink slowly and steadily; or 0
     static double jump(double first, double second, double third);
     void epoch();    // a whole one
@@ -118,7 +118,7 @@ class Ascent {
     bool promising() const;
     void first_read(bool useful);
     bool guess(double b, double* w);
-    void centred(const double* w);
+    void centre_scores(const double* w);
     void start_near(const double* theta);
     void start_from_classes(double b);
     void in_order();
@@ -134,11 +134,11 @@ class Ascent {
     void take(const std::vector<double>& sums, double b);
     double shift(const double* w) const;
     void primal_w(double* w) const;
-    void combined(const double* u, std::vector<double>& sums);
+    void combine(const double* u, std::vector<double>& sums);
     void all_back();
     void recall();
     void visit_only();  // the rows that are in rows_ now, count_ of them
-    bool centred() const { return !along.empty(); }
+    bool has_centre() const { return !along.empty(); }
     double weight(std::int64_t i) const { return t_.weight ? t_.weight[i] : 1.0; }
 
     void set_out();

@@ -426,7 +426,7 @@ void arrange(const R& X, i64 count, const i64* list, std::uint64_t seed, i64* or
     constexpr i64 kLengths = 64;
     const i64 stretch = min64(count / 40, 256);
     shuffle(count, seed, order);
-    if (R::dense || X.stored() > kLengths * X.n || stretch < 16) return;
+    if (R::dense || X.n_entries() > kLengths * X.n || stretch < 16) return;
     const auto key = [&](i64 j) { return min64(length(X, list ? list[j] : j), kLengths - 1); };
     for (i64 lo = 0; lo < count; lo += stretch) {
         const i64 size = min64(stretch, count - lo);

@@ -173,11 +173,11 @@ void Ascent::begin(const double* at) {
     stiffness = job_.intercept && total_ > 0.0 ? kStiffness * mean() / lam_ : 0.0;
     plus_ = minus_ = nullptr;
     sums_ = {};
-    if (!centred()) c = {};
+    if (!has_centre()) c = {};
 }
 
 // The scores (x - c).w, and the norms of x - c (one read of X).
-void Ascent::centred(const double* w) {
+void Ascent::centre_scores(const double* w) {
     passes += 0.5;
     along.resize(static_cast<std::size_t>(n_));
     Room<double> pairs(2 * c.size());
@@ -197,7 +197,7 @@ void Ascent::centred(const double* w) {
 void Ascent::start_near(const double* at) {
     double intercept = at[d_];
     if (far_off()) {
-        centred(at);
+        centre_scores(at);
         intercept += dot(c.data(), at, d_);
     } else {
         std::vector<double> plain(at, at + d_);
@@ -213,7 +213,7 @@ void Ascent::start_near(const double* at) {
     table_.pointwise(job_.loss, n_, m.data(), spare.data(), u.data(), spare.data(), spare.data());
     for (double& each : u) each = -each;
     passes += 1.0;
-    combined(u.data(), sums);
+    combine(u.data(), sums);
     const double size = dot(sums.data(), sums.data(), d_), along_it = dot(sums.data(), at, d_);
     const double t = size > 0.0 ? std::min(1.0, std::max(0.0, lam_ * along_it / size)) : 1.0;
     for (double& each : u) each *= t;
@@ -275,7 +275,7 @@ void Ascent::start_from_classes(double at) {
         std::fill(theta.begin(), theta.end(), 0.0);
     const bool near = has_start_ && start_.near && job_.intercept;
     if (near || far_off()) {
-        centred(theta.data());
+        centre_scores(theta.data());
         recount();
     }
     if (near) {

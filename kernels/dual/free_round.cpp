@@ -63,7 +63,7 @@ void FreeRound::add(const FreeView& view, const double* a) {
                    [&](i64 lo, i64 hi, double* out) { view.table.list_add(rows_, list + lo, hi - lo, a + lo, out); });
 }
 
-double FreeRound::shared(const FreeView& view, const std::vector<double>& a) const {
+double FreeRound::centre_product(const FreeView& view, const std::vector<double>& a) const {
     return view.along ? dot(along_, a) : 0.0;
 }
 
@@ -124,7 +124,7 @@ bool FreeRound::solve(const FreeView& view, double* entries) {
         dots(view, v_.data(), product_.data());
         double sum = 0, curved = 0;
         for (double y : y_) sum += y;
-        const double same = view.stiffness * sum + (view.centre * sum - shared(view, y_)) / view.lam;
+        const double same = view.stiffness * sum + (view.centre * sum - centre_product(view, y_)) / view.lam;
         for (std::size_t k = 0; k < count; ++k) {
             product_[k] = (product_[k] - along_[k] * sum) / view.lam + same + ridge_[k] * y_[k];
             curved += y_[k] * product_[k];
@@ -158,7 +158,7 @@ FreeRound::Trial FreeRound::attempt(const FreeView& view, double scale, std::vec
         curved += ridge_[k] * mass_[k] * mass_[k];
     }
     add(view, mass_.data());
-    const double common = shared(view, mass_);
+    const double common = centre_product(view, mass_);
     curved += (dot(v_, v_) + total * (view.centre * total - 2.0 * common)) / view.lam;
     curved += view.stiffness * total * total;
     const double length = curved > 0.0 ? std::min(1.0, std::max(0.0, -slope / curved)) : 0.0;  // not backwards

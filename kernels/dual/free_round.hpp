@@ -66,7 +66,7 @@ class FreeRound {
     void copy(const Rows& rows);
     void dots(const FreeView& view, const double* v, double* out);
     void add(const FreeView& view, const double* a);  // to v_
-    double shared(const FreeView& view, const std::vector<double>& a) const;
+    double centre_product(const FreeView& view, const std::vector<double>& a) const;
     Trial attempt(const FreeView& view, double scale, std::vector<double>& ends);
 
     std::vector<std::int64_t> list_, last_, own_;

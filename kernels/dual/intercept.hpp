@@ -51,7 +51,7 @@ inline double quantile(i64 n, double* x, double* weight, double target) {
 }
 
 // At the scores z + b: the sums of s l, s sign l' and s l'', which is all that Newton's method for b needs.
-inline void shifted(i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* z, double b, double* out) {
+inline void shifted_sums(i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* z, double b, double* out) {
     const LossOps loss = ops(spec.id);
     Chunk c;
     for (i64 r = lo; r < hi; r += kMaxChunk) {
@@ -191,7 +191,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
     for (int i = 0; i < 60; ++i) {
         poll();
         double sums[3] = {};
-        shifted(0, n, t, spec, z, b, sums);
+        shifted_sums(0, n, t, spec, z, b, sums);
         value = sums[0];
         const double slope = sums[1] - rest, curvature = sums[2];
         if (!free || slope == 0.0 || !(slope - slope == 0.0)) break;
@@ -212,7 +212,7 @@ inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free,
     if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine, rest);
     if (free && n > 0) b = BreakPoints{n, t, Box(spec), z}.best(b, reach, rest, room);
     double sums[3] = {};
-    shifted(0, n, t, spec, z, b, sums);
+    shifted_sums(0, n, t, spec, z, b, sums);
     return {b, sums[0]};
 }
 

@@ -101,7 +101,7 @@ struct GridRoom {
         }
         for (int i = 0; i < np; ++i) norm[i] = __builtin_sqrt(norm[i]) + kTinyNorm;
         for (int i = 0; i < nr; ++i) longest = norm[i] > longest ? norm[i] : longest;
-        transposed(np, k, rowwise, k, planes, kGridRows);
+        transpose(np, k, rowwise, k, planes, kGridRows);
     }
     // Scores of rows by the models that have not seen them, and how many are on the wrong side (0 is on the positive one).
     void judge(const GridJob& job, const i64* list, int nr) {
@@ -308,7 +308,7 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
                 else
                     (room.plain ? loss.without_step : loss.with_step)(job, room, X.d, spec.shape, c, np);
             }
-            transposed(K, np, room.planes, kGridRows, room.rowwise, K);
+            transpose(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {
                 add_list(X, rows, nr, room.rowwise, K, room.G[side]);
                 continue;

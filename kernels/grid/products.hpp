@@ -129,7 +129,7 @@ inline void transpose(vd* a) {
 #endif
 }
 // to (b, a) = from (a, b) transposed, both multiples of VL; rows are apart by the strides.
-inline void transposed(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
+inline void transpose(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
     for (i64 q = 0; q < b; q += VL)
         for (i64 i = 0; i < a; i += VL) {
             vd t[VL];

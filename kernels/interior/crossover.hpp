@@ -125,7 +125,7 @@ struct Crossover {
     }
 
     // If u has left the box: back to where the first row left it, which becomes fixed there.
-    bool blocked() {
+    bool stop_at_box() {
         double length = 1.0;
         i64 first = -1;
         for (i64 k = 0; k < X.n; ++k) {
@@ -162,7 +162,7 @@ struct Crossover {
     }
 
     // The margins of all rows; the fixed row farthest on the wrong side becomes free.
-    bool admitted() {
+    bool free_worst_row() {
         double z[kRoom], most = 0;
         for (i64 r = 0; r < X.n; r += kMaxChunk) {
             const int nr = (int)min64(kMaxChunk, X.n - r);
@@ -208,7 +208,7 @@ struct Crossover {
                     break;
                 }
             }
-            if (!blocked() && !admitted()) return change <= 1e-6;
+            if (!stop_at_box() && !free_worst_row()) return change <= 1e-6;
         }
         return false;
     }

@@ -219,13 +219,13 @@ struct InteriorFit {
         copy(delta, along, order);
         double reach = X.ipm_correct(0, n, t, delta, target, state);
         report.sweeps += 2;
-        for (int k = 0; k < kCorrectors && recentred(target, &reach); ++k);
+        for (int k = 0; k < kCorrectors && recentre(target, &reach); ++k);
         step = reach > kShare ? kShare / reach : 1.0;
         for (i64 j = 0; j < order; ++j) theta[j] += step * along[j];
         return step > 1e-8 && reach - reach == 0.0;
     }
     // A centrality corrector, if the step is short and it makes it longer.
-    bool recentred(double target, double* reach) {
+    bool recentre(double target, double* reach) {
         const double length = kShare / *reach, goal = longer(length);
         if (!(length < kLong)) return false;
         clear(rhs, order);

@@ -274,14 +274,14 @@ double ipm_correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* 
 }
 
 // What a centrality corrector asks of a row: r1 and r2, and p t + q a.
-struct Wanted {
+struct Deviation {
     vd r1, r2, both;
 };
 inline vd towards(vd w, double mu) {
     const double low = 0.1 * mu, high = 10.0 * mu;
     return vmax(select(w < low, low - w, select(w > high, high - w, vd{})), splat(-high));
 }
-inline Wanted wanted(State s, i64 k, int left, double step, double mu) {
+inline Deviation deviation(State s, i64 k, int left, double step, double mu) {
     const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
     const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
     const vd du = step * load_some(s.du + k, left, 0.0);
@@ -300,7 +300,7 @@ void ipm_recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, do
         for (int i = 0; i < nr; i += VL) {
             const i64 k = r + i;
             const int left = nr - i;
-            const Wanted x = wanted(s, k, left, step, mu);
+            const Deviation x = deviation(s, k, left, step, mu);
             const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
             const vd one = weights(tg, k, left) * load_some(tg.sign + k, left, 0.0) * (x.r1 * t - x.r2 * a) / x.both;
             sum += one;
@@ -316,8 +316,8 @@ void ipm_recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, do
 struct Moved {
     vd du, dp, dq;
 };
-inline Moved corrected(const Targets& tg, State s, i64 k, int left, double step, double mu) {
-    const Wanted x = wanted(s, k, left, step, mu);
+inline Moved corrected_step(const Targets& tg, State s, i64 k, int left, double step, double mu) {
+    const Deviation x = deviation(s, k, left, step, mu);
     const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
     const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
     const vi live = weights(tg, k, left) > 0.0;
@@ -339,7 +339,7 @@ double ipm_attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* 
             const i64 k = r + i;
             const int left = nr - i;
             store_some(s.more + k, load_some(tg.sign + k, left, 0.0) * load_some(dz + i, left, 0.0), left);
-            const Moved d = corrected(tg, s, k, left, step, mu);
+            const Moved d = corrected_step(tg, s, k, left, step, mu);
             const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
             const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
             far = vmax(vmax(far, vmax(d.du / t, -d.du / a)), vmax(-d.dp / p, -d.dq / q));
@@ -350,7 +350,7 @@ double ipm_attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* 
 inline void ipm_adopt(i64 lo, i64 hi, const Targets& tg, double step, double mu, State s) {
     for (i64 k = lo; k < hi; k += VL) {
         const int left = (int)min64(VL, hi - k);
-        const Moved d = corrected(tg, s, k, left, step, mu);
+        const Moved d = corrected_step(tg, s, k, left, step, mu);
         store_some(s.du + k, d.du, left);
         store_some(s.dp + k, d.dp, left);
         store_some(s.dq + k, d.dq, left);

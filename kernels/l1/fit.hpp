@@ -90,7 +90,7 @@ struct LassoFit {
         return g[0] + penalty(at);
     }
 
-    bool settled() const {
+    bool is_settled() const {
         for (i64 j = 0; j < d; ++j)
             if (breach_of(theta[j], g[1 + j], job.l1) > 0.0) return false;
         return true;
@@ -130,14 +130,14 @@ struct LassoFit {
             const double corner = H[d * order + d];
             delta[d] = corner > 0.0 ? -(g[1 + d] + crossed) / corner - shifted : 0.0;
             decrease -= g[1 + d] * delta[d];
-            if (exact || (!blurred(decrease) && decrease - decrease == 0.0)) return decrease;
+            if (exact || (!is_blurred(decrease) && decrease - decrease == 0.0)) return decrease;
             exact = true;
         }
     }
 
     // Whether single precision may show in the gap: it leaves about 2e-7 sqrt(H_jj) |diag(H)^1/2 delta| in v_j, which
     // is to be small beside l1 (or, with l2 > 0, its square beside l2 P).
-    bool blurred(double decrease) const {
+    bool is_blurred(double decrease) const {
         if (!(decrease <= near * P)) return false;
         double most = 0, length = 0;
         for (i64 j = 0; j < d; ++j) {
@@ -234,7 +234,7 @@ struct LassoFit {
     // status: 0 step limit, 1 gap <= tol, 2 no more to gain, 4 not finite
     NewtonReport run(double* base, double* step, double* out) {
         P = value_and_gradient(theta);
-        if (settled()) {  // nobody wants in: no Hessian is needed to say so
+        if (is_settled()) {  // nobody wants in: no Hessian is needed to say so
             for (i64 j = 0; j < order; ++j) base[j] = theta[j], step[j] = delta[j] = 0.0;
             if (closes(theta, base, step, out)) return finish(1);
         }
@@ -252,7 +252,7 @@ struct LassoFit {
                 }
                 if (closes(trial, base, step, out)) {
                     move_to(report.primal);
-                    if (job.tol <= kPolishTol && (double)X.stored() * (double)(d + 8) <= kPolishWork)
+                    if (job.tol <= kPolishTol && (double)X.n_entries() * (double)(d + 8) <= kPolishWork)
                         polish(base, step, out);
                     return finish(1);
                 }

@@ -9,7 +9,7 @@ namespace {
 // How many steps before its turn a row is sent for: while the next one is being read if it is long, earlier if short.
 template <class R>
 i64 ahead_of_time(const R& X) {
-    const i64 bytes = 12 * X.stored() / (X.n > 0 ? X.n : 1);
+    const i64 bytes = 12 * X.n_entries() / (X.n > 0 ? X.n : 1);
     return bytes > 1024 ? 2 : bytes > 512 ? 8 : 12;
 }
 
@@ -33,7 +33,7 @@ struct PerceptronPass {
     double &norm2 = job.numbers[0], &least = job.numbers[1];
 
     // A row of length 0 (no intercept) has margin 0 for ever: no update can help it.
-    bool mistaken(i64 i, double margin) const {
+    bool is_mistake(i64 i, double margin) const {
         if (margin > 0.0 || job.lengths[i] == 0.0) return false;
         return !(job.online && sign[i] > 0.0 && margin == 0.0);  // online: the prediction at 0 is +1
     }
@@ -75,7 +75,7 @@ struct PerceptronPass {
             for (; q < nb && clean < X.n; ++q, ++clean) {
                 ++visited;
                 margin = sign[place + q] * z[q];
-                if (mistaken(place + q, margin)) break;
+                if (is_mistake(place + q, margin)) break;
             }
             block = (int)min64(2 * block, kLongestBlock);
             if (q == nb || clean >= X.n) {
@@ -114,7 +114,7 @@ struct PerceptronPass {
             for (int v = 0; v < N; ++v) s[v % 2] += piece(X.row(i), v) * w[v];
             const double margin = sign[i] * (total(s[0] + s[1]) + b);
             ++seen;
-            if (margin > 0.0 || !mistaken(i, margin)) {
+            if (margin > 0.0 || !is_mistake(i, margin)) {
                 ++since;
                 continue;
             }
@@ -133,7 +133,7 @@ struct PerceptronPass {
         }
     }
     // One pass in a given order.
-    void listed(i64 until) {
+    void visit_listed(i64 until) {
         const i64 far = ahead_of_time(X);
         double z = place < X.n ? X.dot_row(job.order[place], theta) : 0.0;
         for (; place < X.n && visited < until && updates < job.max_updates; ++place) {
@@ -141,13 +141,13 @@ struct PerceptronPass {
                       ahead = job.order[min64(place + far, X.n - 1)];
             const double margin = sign[i] * (z + theta[X.d]);
             ++visited;
-            const bool wrong = mistaken(i, margin);
+            const bool wrong = is_mistake(i, margin);
             if (!wrong) ++clean;
             z = X.axpy_dot(i, wrong ? record(i, margin) : 0.0, theta, next, ahead);
         }
     }
     // The row of the least margin (divided by its length when normalised), sought in a full pass for each update.
-    void most_violated(i64 until) {
+    void visit_most_violated(i64 until) {
         double z[kLongestBlock];
         while (clean < X.n && visited < until && updates < job.max_updates) {
             const int nb = (int)min64(kLongestBlock, X.n - place);
@@ -177,9 +177,9 @@ void perceptron(const R& X, const double* sign, const PerceptronJob& job, double
     const i64 until = job.counts[3] + job.budget;
     switch (job.select) {
         case Select::listed:
-            return pass.listed(until);
+            return pass.visit_listed(until);
         case Select::worst:
-            return pass.most_violated(until);
+            return pass.visit_most_violated(until);
         default:
             break;
     }

@@ -110,7 +110,7 @@ struct ByClass<DenseRows<T>> {
         if (panels) return packed_scores(which, r, nr, z, room);
         const i64 columns = whole > kFew ? kColumns : whole, groups = (k + kScored - 1) / kScored;
         const int share = (int)((VL + groups - 1) / groups);  // of the next VL rows
-        const bool far = X.stored() * (i64)sizeof(T) > kNear;
+        const bool far = X.n_entries() * (i64)sizeof(T) > kNear;
         for (int i = 0; i < nr; i += VL) {
             const T* p[VL];
             const i64 next = r + i + VL;
@@ -120,7 +120,7 @@ struct ByClass<DenseRows<T>> {
             do {
                 const i64 hi = min64(whole, lo + columns);
                 i64 sent = 0;
-                shared<kScored>([&](i64 c, auto C) {
+                for_groups<kScored>([&](i64 c, auto C) {
                     const int count = send ? (int)min64(share, VL - sent) : 0;
                     tile<C.value>(p, turned + (which * k + c) * stride, intercepts[which] + c, lo, hi, hi == whole,
                                   z + c * room + i, room, X.row(next + sent), count);
@@ -154,7 +154,7 @@ struct ByClass<DenseRows<T>> {
     void add(i64 r, int nr, const double* a, i64 room) const {
         if (panels) return packed_add(r, nr, a, room);
         const i64 vectors = whole / VL;
-        shared<kAdded>([&](i64 c, auto C) {
+        for_groups<kAdded>([&](i64 c, auto C) {
             if constexpr (C.value > 0) {
                 const double* from = a + c * room;
                 double* g = G + c * stride;
@@ -182,7 +182,7 @@ struct ByClass<DenseRows<T>> {
   private:
     // f(first class, how many) for groups of at most Most classes, as even as can be.
     template <int Most, class F>
-    void shared(F f) const {
+    void for_groups(F f) const {
         const i64 groups = (k + Most - 1) / Most;
         for (i64 g = 0; g < groups; ++g) {
             const i64 c = k * g / groups;

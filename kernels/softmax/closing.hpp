@@ -106,7 +106,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i];
         propose(c, dual);
         out[6] += keep_feasible(c);
-        X.reached(r, c.nr, bound, scores, reach, norms2);
+        X.scores_and_sizes(r, c.nr, bound, scores, reach, norms2);
         for (int i = c.nr; i < c.np; ++i) reach[i] = 0.0;
         double square[kMaxChunk];
         for (int i = 0; i < c.np; i += VL) {

@@ -206,7 +206,7 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
         c.scores(0, 2);
-        X.reached(r, c.nr, bound, scores, reach, norms2);
+        X.scores_and_sizes(r, c.nr, bound, scores, reach, norms2);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
         for (int i = 0; i < c.nr; ++i) {

@@ -131,13 +131,13 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
     const bool moved = !dual && !still;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        if (moved) X.stepped(r, nr, base, step, room, c.m0, c.dz, c.q, c.square);
+        if (moved) X.scores_and_steps(r, nr, base, step, room, c.m0, c.dz, c.q, c.square);
         if (moved && unit)
             for (int i = 0; i < nr; ++i) c.m1[i] = c.m0[i] + c.dz[i];
         else
-            X.reached(r, nr, theta, c.m1, c.q, c.square);
+            X.scores_and_sizes(r, nr, theta, c.m1, c.q, c.square);
         open_margins(c, t, r, nr, X.d, moved);
-        loss.enclosed(np, spec.shape, c.m1, c.error, c.value1, c.steepest);
+        loss.enclose(np, spec.shape, c.m1, c.error, c.value1, c.steepest);
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
             for (int i = nr; i < np; ++i) c.u[i] = 0.0;

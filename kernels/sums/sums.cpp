@@ -32,7 +32,7 @@ double not_finite_of(const T* x, i64 count) {
 }
 template <class R>
 double not_finite(const R& X) {
-    return not_finite_of(X.x, X.stored());
+    return not_finite_of(X.x, X.n_entries());
 }
 void pointwise(LossSpec l, i64 n, const double* m, double* value, double* slope, double* curvature, double* conjugate) {
     const LossOps loss = ops(l.id);

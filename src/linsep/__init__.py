@@ -152,7 +152,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """Where a name that is not here may be found."""
+    """Advice on where to find a name that linsep does not export."""
     from difflib import get_close_matches
 
     if name in _DROP_IN:

@@ -129,7 +129,7 @@ def closing(rows: Rows, targets: Targets, loss: Loss, lo: int, hi: int, base: An
     Sums of a certificate in one pass over rows [lo, hi): out [8 + 2 d], laid out as kernels/sums/closing.hpp states. The dual point is `dual`, or the Newton-dual one of base and step; found [n] receives it.
     """
 
-def enclosed(sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, intercept: bool, rows: float) -> tuple[float, float, float]:
+def enclose(sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, intercept: bool, rows: float) -> tuple[float, float, float]:
     """
     Primal value, lower bound of the minimum, and rounding allowance, from the sums of `closing`.
     """
@@ -274,7 +274,7 @@ class Ascent:
         Continue until the caller must act: 0 look at limits after about so many entries, 1 close the gap at point(), 2 decide about slow progress, 3 end, 4 a number has overflowed.
         """
 
-    def missed(self, gap: float) -> None:
+    def report_gap(self, gap: float) -> None:
         """Report that the proven gap is wider than asked for."""
 
     def halt(self) -> None:
@@ -432,7 +432,7 @@ def arrange(rows: Rows, order: Annotated[NDArray[numpy.int64], dict(shape=(None,
 def balance(targets: Targets, loss: Loss, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seen: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Move u to sum s sign u = 0 where that costs the dual value least."""
 
-def shifted(targets: Targets, loss: Loss, lo: int, hi: int, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def shifted_sums(targets: Targets, loss: Loss, lo: int, hi: int, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Sums at the scores z + b: out [3] += sum s l, sum s sign l', sum s l''.
     """

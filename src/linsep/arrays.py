@@ -19,3 +19,18 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     if parts[0] is None:
         return None
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def dense(X: Any) -> Any:
+    """The numbers of X as a dense array; X itself if it is not sparse."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def squares(X: Any) -> Any:
+    """The squares of all numbers; sparse if X is."""
+    return X.multiply(X) if sp.issparse(X) else X * X
+
+
+def n_entries(X: Any) -> int:
+    """Numbers that X stores."""
+    return int(X.nnz if sp.issparse(X) else X.size)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense, squares
 from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput
 
@@ -109,7 +108,7 @@ class Hyperplane:
     def project(self, X: Any) -> FloatArray:
         """The nearest point of the hyperplane to each row, x - (w.x + b) w / |w|^2, as a dense array."""
         rows = self._rows(X)
-        rows = rows.toarray() if sp.issparse(rows) else rows
+        rows = dense(rows)
         return np.asarray(rows - np.outer(self.signed_distance(rows), self.w / self.norm))
 
     def functional_margins(self, X: Any, y: Any) -> FloatArray:
@@ -133,8 +132,7 @@ class Hyperplane:
                 "homogeneous() and append the constant 1 to the rows."
             )
         rows = self._rows(X)
-        squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-        length = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+        length = np.sqrt(np.asarray(squares(rows).sum(axis=1), dtype=np.float64).ravel())
         margins = self.geometric_margins(rows, y)
         return np.divide(margins, length, out=np.zeros_like(margins), where=length > 0.0)
 

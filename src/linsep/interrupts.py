@@ -30,7 +30,7 @@ class Cancelled(BaseException):
 
 
 class _Checks(threading.local):
-    """What ends the computation of this thread, outermost first."""
+    """Checks that may end the computation of this thread, outermost first."""
 
     all: tuple[Check, ...] = ()
 

@@ -27,8 +27,8 @@ from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, constant_loss, visit
 from linsep.certificates.optimality import SMALLEST, preference
-from linsep.certificates.recheck import given
-from linsep.certificates.rows import Answer, DoubledRows, curved
+from linsep.certificates.recheck import vector_or_default
+from linsep.certificates.rows import Answer, DoubledRows, row_curvatures
 from linsep.data import Location
 from linsep.exact.budget import OF_A_FIT, OverBudget, at_most
 from linsep.exact.decimals import (
@@ -148,14 +148,14 @@ def _in_decimals(
                 way = _of_hard_margin if hard else _pointwise
                 trial = way(problem, solution, A, there, stop)
             else:
-                trial = _coupled(problem, solution, A, there, stop)
+                trial = _refine_coupled(problem, solution, A, there, stop)
             return (None, 0.0) if trial is None else (trial[0], float(trial[1].excess))
     except (NoProgress, OverBudget, ArithmeticError):
         return None, 0.0
 
 
 def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray) -> int:
-    """Digits in which the penalty counts beside the losses, and 40 more."""
+    """Digits that resolve the penalty relative to the losses, and 40 more."""
     with np.errstate(over="ignore"):
         sizes = np.log10(np.maximum(np.abs(A).max(axis=0, initial=0.0), 1e-300))
     ratio = math.log10(float(weight.max(initial=1e-300))) + 2.0 * max(float(sizes.max()), 0.0)
@@ -187,8 +187,8 @@ def _pointwise(
         factor *= loss.factor
         loss = loss.loss
     units, ridge, terms = _scales(problem, A, 1)
-    s = Decimal(factor) * decimals(given(data.weight, slice(0, data.n), 1.0)[there])
-    offset = decimals(given(data.offset, slice(0, data.n), 0.0)[there])
+    s = Decimal(factor) * decimals(vector_or_default(data.weight, slice(0, data.n), 1.0)[there])
+    offset = decimals(vector_or_default(data.offset, slice(0, data.n), 0.0)[there])
     rows = Matrix(scaled_rows(A, units, data.sign[there]))
     row_term: PiecewiseQuadratic | Smooth
     if q is not None and loss.dead_zone is None:
@@ -221,13 +221,13 @@ def _of_hard_margin(
     return _proposal(solution, theta[:, None], Explicit(u, rest)), found
 
 
-def _coupled(
+def _refine_coupled(
     problem: CoupledProblem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
 ) -> tuple[Solution, Found]:
     data, k = problem.data, problem.k
     assert data.labels is not None
     units, ridge, terms = _scales(problem, A, k)
-    s = decimals(given(data.weight, slice(0, data.n), 1.0)[there])
+    s = decimals(vector_or_default(data.weight, slice(0, data.n), 1.0)[there])
     labels = data.labels[there]
     kind = Multinomial if problem.loss.smooth else CrammerSinger
     row_term = kind(scaled_rows(A, units[: A.shape[1]]), labels, s, k)
@@ -295,7 +295,7 @@ def _newton(loss: Loss, part: DoubledRows, theta: FloatArray) -> FloatArray:
 
 def _step(loss: Loss, part: DoubledRows, at: Answer) -> FloatArray | None:
     """Newton's step; None if it is too short to matter or there is none."""
-    h = curved(part.weight, loss.curvature(at.m))
+    h = row_curvatures(part.weight, loss.curvature(at.m))
     if not (np.isfinite(h).all() and np.isfinite(at.g).all()):
         return None
     metric = proven_metric(part, h, at.sloped & (part.weight > 0.0))

@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What a model minimises."""
+    """The objective that a model minimises."""
 
     text: str  #: the objective as its documentation writes it
     loss: Loss | CoupledLoss
@@ -168,7 +168,7 @@ def one_vs_rest(classes: Any, given: Given, factors: FloatArray | None = None) -
     return tuple(parts)
 
 
-def weighted(given: Given, classes: Any, factors: FloatArray | None) -> Given:
+def apply_class_weights(given: Given, classes: Any, factors: FloatArray | None) -> Given:
     """Sample weights times the factor of the class of each row."""
     if factors is None:
         return given
@@ -241,10 +241,10 @@ def logistic(
         if intercept_scaling:
             parts = one_vs_rest(classes, given, factors)
         else:
-            parts = one_vs_rest(classes, weighted(given, classes, factors))
+            parts = one_vs_rest(classes, apply_class_weights(given, classes, factors))
         text = _text("log(1 + exp(-m))", **common)
         return Objective(text, losses.Logistic(), parts=parts, **common)
-    given = weighted(given, classes, factors)
+    given = apply_class_weights(given, classes, factors)
     part = Part(labels=codes(classes, given.y), weight=given.weight)
     return Objective(_text("multinomial loss", **common), Multinomial(k), parts=(part,), **common)
 
@@ -260,7 +260,7 @@ def _linear_svc(model: Any, given: Given) -> Objective:
     classes = given.classes_of(model)
     k, factors = len(classes), class_factors(model.class_weight, classes, given.y, given.weight)
     if model.multi_class == "crammer_singer":
-        given = weighted(given, classes, factors)
+        given = apply_class_weights(given, classes, factors)
         common["l1_ratio"] = 0.0  # LIBLINEAR takes neither loss nor penalty here
         part = Part(labels=codes(classes, given.y), weight=given.weight)
         return Objective(
@@ -274,7 +274,7 @@ def _linear_svc(model: Any, given: Given) -> Objective:
 @reads("SVC")
 def _svc(model: Any, given: Given) -> Objective:
     classes = np.asarray(model.classes_)
-    given = weighted(given, classes, class_factors(model.class_weight, classes, given.y))
+    given = apply_class_weights(given, classes, class_factors(model.class_weight, classes, given.y))
     parts = one_vs_rest(classes, given) if len(classes) == 2 else _one_vs_one(classes, given)
     text = "1/2 |w|^2 + C sum hinge, free intercept"
     return Objective(text, losses.Hinge(), float(model.C), parts)
@@ -293,7 +293,7 @@ def _one_vs_one(classes: Any, given: Given) -> tuple[Part, ...]:
 @reads("RidgeClassifier", "RidgeClassifierCV")
 def _ridge_classifier(model: Any, given: Given) -> Objective:
     classes = given.classes_of(model)
-    given = weighted(given, classes, class_factors(model.class_weight, classes, given.y))
+    given = apply_class_weights(given, classes, class_factors(model.class_weight, classes, given.y))
     return _ridge_objective(model, losses.Squared(), one_vs_rest(classes, given))
 
 

@@ -21,7 +21,7 @@ from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Loss
-from linsep.monitoring import watched
+from linsep.monitoring import is_watched
 from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, probed_rows
 from linsep.solvers.cost.work import kind_of
@@ -35,7 +35,7 @@ from linsep.train import Fit, Proposed, Recipe, conclude
 
 
 class _Found(NamedTuple):
-    """What a native fit proposes: weights, dual point and the sums of the closing pass there."""
+    """Result of a native fit: weights, dual point and the sums of the closing pass there."""
 
     theta: FloatArray
     dual: Linearised | Explicit
@@ -59,7 +59,7 @@ def fit_small(
     lam, loss = recipe.penalty.l2, recipe.loss
     if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None
-    if watched():
+    if is_watched():
         return None  # a progress bar needs the passes
     began = perf_counter()
     if sigma is None:

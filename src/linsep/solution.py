@@ -12,7 +12,7 @@ solver. It comes in two forms, and both cost nothing to carry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from linsep.arrays import FloatArray
@@ -78,6 +78,14 @@ class Stop:
         """Whether there is a limit on time or passes."""
         return self.time_limit is not None or self.max_passes is not None
 
+    def after(self, seconds: float, passes: float = 0.0) -> Stop:
+        """The limits less what is spent: at least a millisecond and a pass are left."""
+        limit, most = self.time_limit, self.max_passes
+        left = None if limit is None else max(1e-3, limit - seconds)
+        if most is not None and passes:
+            most = max(1.0, most - passes)
+        return replace(self, time_limit=left, max_passes=most)
+
 
 @dataclass(frozen=True)
 class TraceRecord:
@@ -110,7 +118,7 @@ class Explicit:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver proposes: W (d+1, k) with the intercepts last, and a dual point."""
+    """Proposal of a solver: W (d+1, k) with the intercepts last, and a dual point."""
 
     W: FloatArray
     dual: Linearised | Explicit

@@ -42,7 +42,7 @@ from linsep.solvers import (
     rescaled,
     solve_again,
 )
-from linsep.solvers.empty_columns import occurring_columns, restored
+from linsep.solvers.empty_columns import occurring_columns, restore
 from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.multiclass import softmax_recession
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
@@ -171,7 +171,7 @@ def _solve(
     if chosen is not None:
         return _solve_without_empty_columns(recipe, data, chosen, start, job)
     if isinstance(recipe.loss, CoupledLoss):
-        coupled = _coupled(recipe, recipe.loss, data)
+        coupled = _coupled_problem(recipe, recipe.loss, data)
         job.owner = coupled
         if needs_local_rows(coupled, recipe.solver):
             return _solve(recipe, data.to_memory(), start, job)
@@ -188,7 +188,7 @@ def _solve(
     return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
 
 
-def _coupled(recipe: Recipe, loss: CoupledLoss, data: Dataset) -> CoupledProblem:
+def _coupled_problem(recipe: Recipe, loss: CoupledLoss, data: Dataset) -> CoupledProblem:
     assert not isinstance(recipe.penalty, GroupElasticNet)
     kind = CoupledProblem if loss.smooth else MaxMarginProblem
     return kind(loss, recipe.penalty, data, recipe.fit_intercept)
@@ -205,12 +205,12 @@ def _solve_without_empty_columns(
         small, solution, name = _solve(recipe, part, W, job)
     whole: Problem | CoupledProblem
     if isinstance(recipe.loss, CoupledLoss):
-        whole = _coupled(recipe, recipe.loss, data)
+        whole = _coupled_problem(recipe, recipe.loss, data)
     else:
         whole = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     whole.passes = 1.0 + small.passes
     job.owner = whole
-    return whole, restored(solution, chosen, data.d), name
+    return whole, restore(solution, chosen, data.d), name
 
 
 def _solve_group(
@@ -254,7 +254,7 @@ def _refine(
     tol: float,
     smallest: float,
 ) -> tuple[Solution, Optimality]:
-    """What ``refine`` makes of a solution if there is time for it; else what was given."""
+    """The refined solution, or the given one if no time is left."""
     return if_in_time(
         lambda: refine(problem, solution, certificate, Stop(tol, seconds_left()), smallest),
         lambda: (solution, certificate),

@@ -56,7 +56,7 @@ def fit_without_factor(
     if all(factor.plain for factor in factors):
         return fit(problem)
     own = replace(problem.recipe, loss=factors[0].loss, tol=factors[0].tol(problem.recipe.tol))
-    fits = fit(replace(problem, recipe=own).on([f.penalty.C for f in factors], problem.part))
+    fits = fit(replace(problem, recipe=own).with_grid([f.penalty.C for f in factors], problem.part))
     if fits is None:
         return None
     return {(c, f): with_factor(factors[c], fits[c, f], recipes[c]) for c, f in fits}
@@ -81,7 +81,7 @@ def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fi
             else:
                 starts[key] = fit.W
         if spanned:
-            fits.update(_concluded_in_span(problem, spanned, engine.NAME, held))
+            fits.update(_conclude_in_span(problem, spanned, engine.NAME, held))
 
     if_in_time(conclude_proposals, lambda: None)
     for f in problem.folds:
@@ -111,7 +111,7 @@ def _fit_others(
         start = starts.get((c, f))
         if out_of_time():
             W = _nearest(fits, c, f, nothing) if start is None else start
-            fits[c, f] = _unfinished(problem.recipe_of(c), data, W, sums, solver)
+            fits[c, f] = _conclude_unfinished(problem.recipe_of(c), data, W, sums, solver)
         else:
             fits[c, f] = _fit_alone(problem.recipe_of(c), data, start)
         if inside is not None:
@@ -136,14 +136,14 @@ def _conclude(problem: GridProblem, proposal: Proposal, solver: str, seconds: fl
     return conclude(recipe, solution, certificate, solver, solution.passes, seconds)
 
 
-def _concluded_in_span(
+def _conclude_in_span(
     problem: GridProblem, proposals: Sequence[SpanProposal], solver: str, held: HeldOut
 ) -> Fits:
     """The fits of proposals in the span of the rows, certified by inner products; those that fall short are missing."""
-    made = [_certified_in_span(problem, proposal) for proposal in proposals]
+    made = [_certify_in_span(problem, proposal) for proposal in proposals]
     A = np.zeros((len(problem.part), len(made)))
     for k, (proposal, model) in enumerate(zip(proposals, made, strict=True)):
-        A[problem.trained_on(proposal.f), k] = model.a
+        A[problem.training_rows(proposal.f), k] = model.a
     b = np.array([model.b for model in made])
     span = proposals[0].span
     W, Z = span.lift(A, b), span.scores(A, b)
@@ -166,7 +166,7 @@ def _concluded_in_span(
     return fits
 
 
-def _certified_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
+def _certify_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
     """The first stretch of a proposal that is certified, else the last."""
     recipe = problem.recipe_of(proposal.c)
     for stretch in proposal.stretches:
@@ -197,7 +197,7 @@ def _nearest(fits: Fits, c: int, f: int, otherwise: FloatArray) -> FloatArray:
     return fits[min(known, key=lambda other: abs(other - c)), f].W if known else otherwise
 
 
-def _unfinished(
+def _conclude_unfinished(
     recipe: Recipe, data: Dataset, W: FloatArray, known: dict[int, FloatArray], solver: str
 ) -> Fit:
     """The coefficients W with the gap that their slopes prove. Sums of the closing pass are the same for every C."""

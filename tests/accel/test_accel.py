@@ -19,7 +19,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from versions import known
+from versions import construct
 
 import linsep.accel
 import linsep.sklearn
@@ -257,7 +257,7 @@ def test_load_ext_in_a_session_of_ipython(tmp_path):
 def test_only_a_model_with_a_certificate_counts_as_certified(report):
     X, y = CANCER
     sklearn.linear_model.Perceptron().fit(X[:60], y[:60])
-    model = known(
+    model = construct(
         sklearn.linear_model.LogisticRegressionCV,
         Cs=2,
         cv=2,

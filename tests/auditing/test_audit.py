@@ -25,7 +25,7 @@ from sklearn.linear_model import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from versions import known
+from versions import construct
 
 from linsep import audit
 from linsep.errors import BadInput, Refused
@@ -213,7 +213,7 @@ def test_the_bounds_enclose_a_known_excess(name, size):
         SVC(kernel="linear"),
         RidgeClassifier(class_weight="balanced"),
         SGDClassifier(random_state=0),
-        known(
+        construct(
             LogisticRegressionCV,
             Cs=3,
             cv=3,
@@ -318,7 +318,7 @@ def test_an_objective_needs_no_proof_of_optimality(monkeypatch):
     X = RNG.normal(size=(600, 600))
     y = (X[:, 0] + RNG.logistic(size=600) > 0.0).astype(int)
     model = fitted(LogisticRegression(max_iter=2), X, y)
-    monkeypatch.delattr("linsep.certificates.verification._by_curvature")
+    monkeypatch.delattr("linsep.certificates.verification.local_certificate")
     assert audit(model, X, y).relative_excess[0] > 0.01
 
 

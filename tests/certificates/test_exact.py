@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_problems import part_of
 
 import linsep
 from linsep import losses
@@ -48,7 +49,7 @@ class TestDyadic:
         assert abs(x).fractions() == [abs(f) for f in fractions]
         assert x.positive().fractions() == [max(f, Fraction(0)) for f in fractions]
         assert x.at_most(y).fractions() == [min(f, other) for f in fractions]
-        assert x.halved(3).fractions() == [f / 8 for f in fractions]
+        assert x.halve(3).fractions() == [f / 8 for f in fractions]
         assert x.sum() == sum(fractions)
 
     @given(
@@ -180,7 +181,7 @@ def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
     assert Fraction(found.gap) >= P - D
     assert Fraction(found.dual) <= D
     assert abs(Fraction(found.primal) - P) <= Fraction(found.rounding)
-    proven = exact_certificate(
+    proven = prove_exactly(
         *(loss, X, sigma, offset, weight, W, Explicit(u)),
         penalty=penalty,
         fit_intercept=fit_intercept,
@@ -191,6 +192,10 @@ def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
     assert 0 <= D - Fraction(proven.dual) <= D * Fraction(2) ** -50
     assert proven.certified
     assert proven.rounding == 0.0
+
+
+def prove_exactly(*rows, **settings):
+    return exact_certificate(part_of(*rows, **settings))
 
 
 def test_repair_covers_masses_that_err():
@@ -245,7 +250,7 @@ def test_many_rows_are_proven(kind, shape):
     X, y = overlapping(*shape)
     X = np.round(X * 64) / 64
     W, dual = least_squares(X, y, 0.5)
-    proven = exact_certificate(
+    proven = prove_exactly(
         *(Squared(), kind(X), y, None, None, W, dual),
         penalty=ElasticNet(0.5),
         fit_intercept=True,
@@ -254,7 +259,7 @@ def test_many_rows_are_proven(kind, shape):
     assert proven.certified
     assert proven.kind == "exact"
     assert 0 < proven.gap < 1e-9
-    wrong = exact_certificate(
+    wrong = prove_exactly(
         *(Squared(), kind(X), y, None, None, W * 1.001, dual),
         penalty=ElasticNet(0.5),
         fit_intercept=True,
@@ -268,10 +273,10 @@ def test_chunks_do_not_matter(tuned):
     W, _ = least_squares(X, y, 2.0)
     args = Squared(), X, y, None, np.linspace(0.1, 2, 50), W, Explicit(np.full(50, 0.3))
     settings = {"penalty": ElasticNet(2.0, 0.25), "fit_intercept": True, "tol": 1.0}
-    whole = exact_certificate(*args, **settings)
+    whole = prove_exactly(*args, **settings)
     tuned(exact_entries=12)
-    assert exact_certificate(*args, **settings) == whole
-    assert exact_certificate(args[0], sp.csr_matrix(X), *args[2:], **settings) == whole
+    assert prove_exactly(*args, **settings) == whole
+    assert prove_exactly(args[0], sp.csr_matrix(X), *args[2:], **settings) == whole
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4, 1.0])
@@ -280,7 +285,7 @@ def test_elastic_net_agrees_with_float64(l1_ratio):
     W, _ = least_squares(X, y, 1.0)
     u = np.random.default_rng(0).uniform(0, 1, 60)
     penalty = ElasticNet(0.05, l1_ratio)
-    proven = exact_certificate(
+    proven = prove_exactly(
         *(Hinge(), X, y, None, None, W, Explicit(u)), penalty=penalty, fit_intercept=True, tol=1.0
     )
     sums = closing_sums_numpy(Hinge(), X, y, None, None, W, Explicit(u))
@@ -302,7 +307,7 @@ def test_elastic_net_agrees_with_float64(l1_ratio):
 
 def test_support_vector_machine_by_hand():
     """Two points, w = 1, b = 0, alpha = 1/2 each: the gap is zero, not merely small."""
-    proven = exact_certificate(
+    proven = prove_exactly(
         Hinge(),
         np.array([[1.0], [-1.0]]),
         np.array([1.0, -1.0]),
@@ -321,7 +326,7 @@ def test_support_vector_machine_by_hand():
 
 class TestRefusals:
     def certify(self, loss):
-        return exact_certificate(
+        return prove_exactly(
             *(loss, np.zeros((1, 1)), np.ones(1), None, None),
             *(np.zeros((2, getattr(loss, "k", 1))), Explicit(np.zeros((1, getattr(loss, "k", 1))))),
             penalty=ElasticNet(),
@@ -381,7 +386,7 @@ def test_a_loss_of_the_user_that_declares_its_conjugate_is_proven_exactly():
 
 class TestWithoutPenalty:
     def certify(self, loss, X, target, theta, u):
-        return exact_certificate(
+        return prove_exactly(
             *(loss, X, np.ones(len(X)), 1 - target, None, theta[:, None], Explicit(u)),
             penalty=ElasticNet(math.inf),
             fit_intercept=True,
@@ -515,7 +520,7 @@ class TestModels:
         a, b = rng.normal(size=(2, 30))
         X, t = np.column_stack([a, b, a + b]), rng.normal(size=30)
         theta = np.linalg.lstsq(np.column_stack([X, np.ones(30)]), t, rcond=1e-10)[0]
-        found = exact_certificate(
+        found = prove_exactly(
             *(Squared(), X, np.ones(30), 1 - t, None, theta[:, None]),
             Linearised(theta[:, None], np.zeros((4, 1))),
             penalty=ElasticNet(math.inf),
@@ -531,7 +536,7 @@ def test_interpolation_needs_no_search_for_a_dual_point(monkeypatch):
     X = rng.standard_normal((8, 30))
     t = rng.standard_normal(8)
     model = linsep.LinearRegressor().fit(X, t)
-    monkeypatch.setattr("linsep.certificates.exact.certificate.cleared", None)
+    monkeypatch.setattr("linsep.certificates.exact.certificate.sums_with_zero_v", None)
     found = linsep.verify(model, X, t, exact=True)
     assert found.certified and found.dual == 0.0 < found.primal < 1e-20
 

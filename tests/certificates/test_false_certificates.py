@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hostile import coefficients
 from judge import Task, fewest_errors, judge
-from lawful import assert_lawful, assert_true, fitted, task_of
+from lawful import assert_lawful, assert_true, fit_quietly, task_of
 from sklearn import datasets
 from tampering import alterations
 
@@ -76,25 +76,25 @@ class TestSumsThatLoseSmallRows:
     @pytest.mark.parametrize("loss", TWO_CLASS)
     def test_losses(self, loss, size):
         X, y = cancelling_rows(size)
-        assert_lawful(fitted(LinearClassifier(loss, C=1.0), X, y), X, y)
+        assert_lawful(fit_quietly(LinearClassifier(loss, C=1.0), X, y), X, y)
 
     @pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3])
     @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
     def test_regression(self, loss, C):
         X, y = cancelling_rows()
-        assert_lawful(fitted(LinearRegressor(loss, C=C), X, y), X, y)
+        assert_lawful(fit_quietly(LinearRegressor(loss, C=C), X, y), X, y)
 
     @pytest.mark.parametrize("storage", STORAGES)
     @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
     def test_storages(self, loss, storage):
         X, y = cancelling_rows()
         X = STORAGES[storage](X)
-        assert_lawful(fitted(LinearClassifier(loss, C=1.0), X, y), X, y)
+        assert_lawful(fit_quietly(LinearClassifier(loss, C=1.0), X, y), X, y)
 
     @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
     def test_absolute_penalty(self, l1_ratio):
         X, y = cancelling_rows()
-        model = fitted(LinearClassifier("logistic", C=1.0, l1_ratio=l1_ratio), X, y)
+        model = fit_quietly(LinearClassifier("logistic", C=1.0, l1_ratio=l1_ratio), X, y)
         assert_lawful(model, X, y)
 
     @pytest.mark.slow
@@ -102,7 +102,7 @@ class TestSumsThatLoseSmallRows:
         X, y = cancelling_rows()
         X, y = np.vstack([X, X[:8] * [1, 0.5]]), np.append(y, np.full(8, 2))
         for kind in (LogisticRegression(), LinearSVC(multiclass="crammer_singer")):
-            model = fitted(kind, X, y)
+            model = fit_quietly(kind, X, y)
             task = replace(task_of(model, X, y), y=np.searchsorted(model.classes_, y))
             assert_true(task, coefficients(model), model.certificate_)
 
@@ -120,7 +120,7 @@ class TestSumsThatLoseSmallRows:
         X, y = cancelling_rows()
         Cs = [1e-3, 1.0, 10.0]
         found = path(model, X, y, Cs)
-        trained = fitted(copy.deepcopy(model), X, y)
+        trained = fit_quietly(copy.deepcopy(model), X, y)
         task = task_of(trained, X, y)
         for C, w, b, claim in zip(
             Cs, found.coefs, found.intercepts, found.certificates, strict=True
@@ -139,7 +139,7 @@ class TestSumsThatLoseSmallRows:
     @pytest.mark.parametrize("kind", [LogisticRegressionCV, LinearSVCCV])
     def test_cross_validated(self, kind):
         X, y = cancelling_rows()
-        model = fitted(kind(Cs=[1e-3, 1.0], cv=2), X, y)
+        model = fit_quietly(kind(Cs=[1e-3, 1.0], cv=2), X, y)
         assert_lawful(model, X, y, C=model.C_)
 
 
@@ -156,7 +156,7 @@ def start_and_end(seed, unit, span, scale, n=200):
 def attained_by_duration(loss, X, y):
     """The optimum over w = (-e, e): an upper bound on the minimum that float coefficients attain."""
     took = (X[:, 1] - X[:, 0])[:, None]
-    narrow = fitted(LinearClassifier(loss, C=math.inf), took, y)
+    narrow = fit_quietly(LinearClassifier(loss, C=math.inf), took, y)
     e, b = float(narrow.coef_[0, 0]), float(narrow.intercept_[0])
     return judge(Task(loss, X, y, math.inf), [-e, e, b], narrow.certificate_)[1]["true"]
 
@@ -175,7 +175,7 @@ class TestDirectionsThatFloatsHardlySee:
             if not separate(X, sign):
                 continue
             try:
-                model = fitted(LinearClassifier(loss, C=math.inf), X, sign)
+                model = fit_quietly(LinearClassifier(loss, C=math.inf), X, sign)
             except SeparableData:
                 continue
             assert not model.certificate_.certified
@@ -189,7 +189,7 @@ class TestDirectionsThatFloatsHardlySee:
             a, b = rng.normal(size=50), rng.normal(size=50)
             X = np.column_stack([a, b, a + b])
             t = a - b + 10 * rng.normal(size=50)
-            assert_lawful(fitted(LinearRegressor(loss), X, t), X, t)
+            assert_lawful(fit_quietly(LinearRegressor(loss), X, t), X, t)
 
     @pytest.mark.sampled(3)
     @pytest.mark.parametrize("C", [math.inf, 1e6, 1.0])
@@ -203,7 +203,7 @@ class TestDirectionsThatFloatsHardlySee:
         for seed in range(3):
             X, y = start_and_end(seed, *times)
             try:
-                model = fitted(LinearClassifier(loss, C=C), X, y)
+                model = fit_quietly(LinearClassifier(loss, C=C), X, y)
             except LinsepError:
                 continue
             assert_lawful(model, X, y)
@@ -217,7 +217,7 @@ class TestDirectionsThatFloatsHardlySee:
             X = rng.normal(size=(30, 8))
             X[:, 3] = 4784518.7689 + 1.4e-7 * rng.normal(size=30)
             t = 1e6 * rng.normal(size=30) * 10.0 ** rng.uniform(0, 3, 30)
-            assert_lawful(fitted(LinearRegressor("absolute"), X, t), X, t)
+            assert_lawful(fit_quietly(LinearRegressor("absolute"), X, t), X, t)
 
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
@@ -229,11 +229,11 @@ class TestDirectionsThatFloatsHardlySee:
         X = x[:, None] ** np.arange(1, degree + 1)
         t = np.sin(6 * (x - interval[0]) / (interval[1] - interval[0])) + 0.1 * rng.normal(size=40)
         for loss in ("squared", "huber"):
-            assert_lawful(fitted(LinearRegressor(loss), X, t), X, t)
+            assert_lawful(fit_quietly(LinearRegressor(loss), X, t), X, t)
         y = np.where(t > 0, 1, -1)
         y[::7] *= -1
         try:
-            model = fitted(LogisticRegression(C=math.inf), X, y)
+            model = fit_quietly(LogisticRegression(C=math.inf), X, y)
         except LinsepError:
             return  # to refuse is honest
         assert_lawful(model, X, y)
@@ -250,7 +250,7 @@ class TestSmallTargets:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(100, 3))
         t = scale * (X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=100))
-        assert_lawful(fitted(LinearRegressor(loss, C=C), X, t), X, t)
+        assert_lawful(fit_quietly(LinearRegressor(loss, C=C), X, t), X, t)
 
     @pytest.mark.parametrize("scale", [1e-9, 1e-12, 1.6e-19, 1e-30, 1e30])
     @pytest.mark.parametrize("loss", ["squared", "absolute"])
@@ -275,7 +275,7 @@ class TestRowsOnKinks:
         X = np.column_stack([y * 0.5, y * 0.5, y + 0.6 * rng.normal(size=40)])
         X = np.vstack([X, [[size, -size, -3], [-size, size, 3]] * 4])
         y = np.append(y, [1, -1] * 4)
-        assert_lawful(fitted(LinearClassifier(loss, C=1.0), X, y), X, y)
+        assert_lawful(fit_quietly(LinearClassifier(loss, C=1.0), X, y), X, y)
 
     @pytest.mark.parametrize("seeds", [range(800, 808), *slow(range(808, 860))])
     def test_absolute_loss_with_weights_of_many_sizes(self, seeds):
@@ -285,7 +285,7 @@ class TestRowsOnKinks:
             d = int(rng.integers(n, 2 * n + 4))
             X = rng.integers(-4, 5, size=(n, d)).astype(float)
             t, s = rng.normal(size=n), 10.0 ** rng.uniform(-8, 8, n)
-            assert_lawful(fitted(LinearRegressor("absolute", C=1.0), X, t, s), X, t, s)
+            assert_lawful(fit_quietly(LinearRegressor("absolute", C=1.0), X, t, s), X, t, s)
 
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("C", [1.0, 1e4, 1e6, 1e8])
@@ -293,7 +293,7 @@ class TestRowsOnKinks:
         for seed in range(8):
             rng = np.random.default_rng(seed)
             X, t = rng.normal(size=(12, 30)), rng.normal(size=12)
-            assert_lawful(fitted(LinearRegressor("absolute", C=C), X, t), X, t)
+            assert_lawful(fit_quietly(LinearRegressor("absolute", C=C), X, t), X, t)
 
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ class TestRowsOnKinks:
             X = rng.normal(size=(n, d)) + mean
             z = (X - mean) @ rng.normal(size=d)
             y = np.where(z > 0, 1, -1)
-            assert_lawful(fitted(LinearSVC(C=C), X, y), X, y)
+            assert_lawful(fit_quietly(LinearSVC(C=C), X, y), X, y)
 
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("C", [100.0, *slow(1e4, 1e6), 1e8])
@@ -327,7 +327,7 @@ class TestRowsOnKinks:
             kept = np.isin(y, classes)
             X, y = X[kept], y[kept]
         y = np.where(y == classes[0], 1, -1)
-        assert_lawful(fitted(LinearSVC(C=C), X, y), X, y)
+        assert_lawful(fit_quietly(LinearSVC(C=C), X, y), X, y)
 
 
 class TestExactFit:
@@ -345,7 +345,7 @@ class TestExactFit:
             )
             X = rng.normal(size=(n, d)) + shift
             t = unit * (X[:, 0] - X[:, 1] + rng.normal(size=n))
-            model = fitted(LinearRegressor("squared", C=C), X, t)
+            model = fit_quietly(LinearRegressor("squared", C=C), X, t)
             claim = model.certificate_
             assert_lawful(model, X, t)
             assert not claim.certified or claim.gap <= claim.tol * max(claim.primal, claim.dual)
@@ -354,7 +354,7 @@ class TestExactFit:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(50, 200)) + 1e8
         t = rng.normal(size=50)
-        model = fitted(LinearRegressor("squared", C=1e8), X, t)
+        model = fit_quietly(LinearRegressor("squared", C=1e8), X, t)
         claim = model.certificate_
         assert not claim.certified or claim.gap <= claim.tol * max(claim.primal, claim.dual)
 
@@ -367,7 +367,7 @@ class TestUnderflowAndOverflow:
         y = np.where(rng.random(30) < 0.5, 1, -1)
         X, s = rng.normal(size=(30, 2)), np.full(30, weight)
         try:
-            model = fitted(LinearClassifier(loss), X, y, s)
+            model = fit_quietly(LinearClassifier(loss), X, y, s)
         except LinsepError:
             return  # to refuse is honest
         assert_lawful(model, X, y, s)
@@ -379,7 +379,7 @@ class TestUnderflowAndOverflow:
         X = rng.normal(size=(30, 2))
         for loss in ("logistic", "hinge"):
             try:
-                model = fitted(LinearClassifier(loss, C=C), X, y)
+                model = fit_quietly(LinearClassifier(loss, C=C), X, y)
             except LinsepError:
                 continue
             claim = model.certificate_
@@ -392,7 +392,7 @@ class TestUnderflowAndOverflow:
         y = np.where(rng.random(30) < 0.5, 1, -1)
         X = rng.normal(size=(30, 2)) * scale
         for loss in ("logistic", "hinge", "squared_hinge"):
-            assert_lawful(fitted(LinearClassifier(loss), X, y), X, y)
+            assert_lawful(fit_quietly(LinearClassifier(loss), X, y), X, y)
 
 
 class TestFewestErrors:
@@ -404,7 +404,7 @@ class TestFewestErrors:
             X = rng.normal(size=(12, 2))
             y = np.where(X[:, 0] + 0.7 * rng.normal(size=12) > 0, 1, -1)
             s = np.full(12, weight)
-            model = fitted(ZeroOneClassifier(), X, y, s)
+            model = fit_quietly(ZeroOneClassifier(), X, y, s)
             least = float(fewest_errors(X, y, s))
             assert model.proven_
             assert model.errors_ == pytest.approx(least, rel=1e-9)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep.certificates import Part, recheck_part
-from linsep.certificates.exact.group import enclosed_norm
+from linsep.certificates.exact.group import enclose_norm
 from linsep.data import Memory
 from linsep.losses import get
 from linsep.penalties import GroupElasticNet
@@ -146,8 +146,8 @@ def test_a_norm_is_enclosed():
         [Fraction(1, 10**40), Fraction(2)],
         [Fraction(-7, 3)],
     ):
-        found = enclosed_norm(values)
+        found = enclose_norm(values)
         square = sum(x * x for x in values)
         assert found.low**2 <= square <= found.high**2
         assert (found.high - found.low) * 2**150 <= found.high
-    assert enclosed_norm([Fraction(0), Fraction(0)]).high == 0
+    assert enclose_norm([Fraction(0), Fraction(0)]).high == 0

@@ -26,13 +26,8 @@ class TestLocal:
     """Without a penalty: curvature around the answer."""
 
     def certify(self, part, theta):
-        return local_certificate(
-            *(part.loss, part.X, part.sigma, part.offset, part.weight, theta[:, None]),
-            lam=part.penalty.l2,
-            fit_intercept=part.fit_intercept,
-            scale=part.penalty.scale,
-            tol=part.tol,
-        )
+        W = theta[:, None]
+        return local_certificate(part._replace(W=W, dual=Linearised(W, np.zeros_like(W))))
 
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("C", [math.inf, 10.0])
@@ -148,14 +143,7 @@ class TestUnpenalised:
     """Without penalty and without curvature: a dual point made feasible."""
 
     def certify(self, part):
-        return local_certificate(
-            *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W),
-            lam=0.0,
-            fit_intercept=part.fit_intercept,
-            scale=1.0,
-            tol=part.tol,
-            dual=part.dual,
-        )
+        return local_certificate(part._replace(penalty=ElasticNet(math.inf)))
 
     def least_absolute(self, seed, *, columns=None):
         """Solution and dual point of min sum s |t - z| by linear programming."""
@@ -295,7 +283,7 @@ def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, tuned):
     np.testing.assert_allclose(rows.reach(metric), plain.reach(metric), rtol=1e-9)
     settings = {"scale": 1.0, "tol": 1e-6, "dual": None}
     found, expected = (
-        local.judged(loss, *pair, **settings) for pair in ((rows, at), (plain, want))
+        local.certify_locally(loss, *pair, **settings) for pair in ((rows, at), (plain, want))
     )
     assert found.certified == expected.certified
     assert found.dual == pytest.approx(expected.dual, rel=1e-9)

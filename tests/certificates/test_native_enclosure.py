@@ -95,7 +95,7 @@ class TestEnclosed:
         )
         whole = math.fsum(parts.values())
         assert parts[term] >= 0.4 * whole
-        _, _, rounding = _kernels.enclosed(sums, np.append(w, 0.0), lam, intercept, rows)
+        _, _, rounding = _kernels.enclose(sums, np.append(w, 0.0), lam, intercept, rows)
         assert rounding >= SAFETY * whole * (1 - 1e-9)
         assert rounding <= SAFETY * whole * (1 + 1e-9)
 
@@ -103,14 +103,14 @@ class TestEnclosed:
     def test_what_is_not_finite_is_not_bounded(self, place):
         sums = flat(conj=(-1.0, -1.0), sizes=(1.0, 1.0, 1.0), v=((1.0,), (-0.5,)))
         sums[place] = math.nan
-        primal, bound, rounding = _kernels.enclosed(sums, np.zeros(2), 1.0, True, 10.0)
+        primal, bound, rounding = _kernels.enclose(sums, np.zeros(2), 1.0, True, 10.0)
         assert not math.isfinite(primal - bound + rounding)
 
     @pytest.mark.parametrize("conj", [-0.1, -3.0, 0.5])
     def test_the_bound_is_that_of_a_balanced_point(self, conj):
         """Sides of mass 2 and 1: the first is halved. Then the best multiple is taken."""
         sums = flat(conj=(2.0 * conj, conj), mass=(2.0, 1.0), v=((4.0, 0.0), (1.0, 1.0)))
-        _, bound, _ = _kernels.enclosed(sums, np.zeros(3), 2.0, True, 10.0)
+        _, bound, _ = _kernels.enclose(sums, np.zeros(3), 2.0, True, 10.0)
         total, square = 2.0 * conj, 3.0**2 + 1.0
         share = min(1.0, -total * 2.0 / square) if total < 0.0 else 1.0
         assert bound == pytest.approx(-share * total - share**2 * square / 4.0, rel=1e-14)

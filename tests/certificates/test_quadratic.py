@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import visit
 from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.rows import Rows, curved
+from linsep.certificates.rows import Rows, row_curvatures
 from linsep.data import Memory
 from linsep.losses import Squared
 
@@ -77,7 +77,7 @@ def test_bounds_the_exact_distance_from_the_minimum(storage, spread):
                 rows = sp.csr_array(X) if storage == "sparse" else X
                 part = KernelRows.of(Memory(rows, np.ones(len(X)), -target, weight), True)
                 at = part.visit(LOSS, theta)
-            found = parabola_drop(part, at, curved(part.weight, LOSS.curvature(at.m)))
+            found = parabola_drop(part, at, row_curvatures(part.weight, LOSS.curvature(at.m)))
             assert found is not None
             drop, factor = found
             true, move = exact_drop(X, target, weight, theta)
@@ -92,7 +92,7 @@ def test_dependent_columns_prove_nothing():
     X[:, -1] = X[:, 0]
     part = Rows(X, np.ones(len(X)), -target, weight, True, 0.0)
     at = visit(LOSS, part, theta)
-    assert parabola_drop(part, at, curved(weight, LOSS.curvature(at.m))) is None
+    assert parabola_drop(part, at, row_curvatures(weight, LOSS.curvature(at.m))) is None
 
 
 def test_a_curvature_below_the_smallest_proves_nothing():
@@ -100,4 +100,4 @@ def test_a_curvature_below_the_smallest_proves_nothing():
     weight[1] = 1e-300
     part = Rows(X, np.ones(len(X)), -target, weight, True, 0.0)
     at = visit(LOSS, part, theta)
-    assert parabola_drop(part, at, curved(weight, LOSS.curvature(at.m))) is None
+    assert parabola_drop(part, at, row_curvatures(weight, LOSS.curvature(at.m))) is None

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
 from linsep.certificates import (
+    Part,
     dependence,
     local_certificate,
     softmax_local_certificate,
@@ -34,6 +35,8 @@ from linsep.certificates.rows import Answer, DoubledRows, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
 from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
+from linsep.penalties import ElasticNet
+from linsep.solution import Linearised
 
 
 @pytest.fixture(autouse=True)
@@ -485,16 +488,16 @@ def test_multinomial_bound_is_true_on_a_rounded_sum():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 60))
     y = rng.integers(0, 3, 60)
-    settings = {"lam": 0.0, "fit_intercept": True, "scale": 1.0, "tol": 1e-6}
-    X = np.column_stack([a, b])
+    X, free = np.column_stack([a, b]), ElasticNet(math.inf)
     with contextlib.suppress(SeparableData):
         W = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X, y)
         theta = np.vstack([W.coef_.T, W.intercept_[None]])
         loss = Multinomial(3)
-        assert softmax_local_certificate(loss, X, y, None, theta, **settings).certified
+        part = Part(loss, free, True, X, None, None, None, y, theta, None, 1e-6)
+        assert softmax_local_certificate(part).certified
         wide = np.vstack([theta[:2], np.zeros((1, 3)), theta[2:]])
         X3 = np.column_stack([a, b, a + b])
-        assert softmax_local_certificate(loss, X3, y, None, wide, **settings).dual == 0.0
+        assert softmax_local_certificate(part._replace(X=X3, W=wide)).dual == 0.0
 
 
 class TestDoubled:
@@ -609,9 +612,9 @@ def test_rows_without_room_keep_their_columns():
     X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
     part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
     room = np.array([0.9, 0.8, 0.9, 0.0])
-    assert unpenalised._moved(Absolute(), part, u, room) is None
+    assert unpenalised._move_to_feasible(Absolute(), part, u, room) is None
     free = rows_of(X[:3], fit_intercept=False)
-    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) is not None
+    assert unpenalised._move_to_feasible(Absolute(), free, u[:3], room[:3]) is not None
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)
@@ -619,12 +622,12 @@ def test_subnormal_weights_prove_nothing(loss):
     """Products with weights of 5e-324 are noise: the allowance is as large as the objective."""
     rng = np.random.default_rng(0)
     X, sigma = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], 30)
+    W, weight = np.zeros((3, 1)), np.full(30, 5e-324)
     found = local_certificate(
-        *(loss, X, sigma, None, np.full(30, 5e-324), np.zeros((3, 1))),
-        lam=0.0,
-        fit_intercept=True,
-        scale=1.0,
-        tol=1e-6,
+        Part(
+            *(loss, ElasticNet(math.inf), True, X, sigma, None, weight, None),
+            *(W, Linearised(W, W), 1e-6),
+        )
     )
     assert not found.certified
     assert found.dual == 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep.exact.sliced import scaled_product, transposed
+from linsep.exact.sliced import scaled_product, transpose
 
 
 @pytest.mark.sampled(30)
@@ -26,7 +26,7 @@ def test_products_are_within_their_error_bounds(seed, storage):
     rows = storage(A)
     for found, matrix, vector in (
         (scaled_product(rows, y[:, None]).column(0), A, y),
-        (scaled_product(transposed(rows), A[:, :1]).column(0), A.T, A[:, 0]),
+        (scaled_product(transpose(rows), A[:, :1]).column(0), A.T, A[:, 0]),
     ):
         for hi, lo, error, row in zip(found.hi, found.lo, found.error, matrix, strict=True):
             terms = [

@@ -1,5 +1,7 @@
 """The certificate of the multinomial loss, with and without a penalty."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,11 +9,13 @@ from small_problems import assert_same_sums, softmax_objective, softmax_optimum,
 
 from linsep.certificates import (
     CoupledSums,
+    Part,
     from_softmax_sums,
     softmax_local_certificate,
     softmax_sums_numpy,
 )
 from linsep.losses import Multinomial
+from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
 
 
@@ -43,9 +47,11 @@ class TestSoftmax:
                 assert found.primal == pytest.approx(value, rel=1e-12)
                 assert found.gap >= value - minimum - 1e-11
                 assert found.dual <= minimum + 1e-11
-            local = softmax_local_certificate(loss, X, labels, s, W, **settings)
-            assert local.gap >= value - minimum - 1e-11
-            assert local.dual <= minimum + 1e-11
+            penalty = ElasticNet(1.0 / lam if lam else math.inf)
+            part = Part(loss, penalty, fit_intercept, X, None, None, s, labels, W, dual, 1e-6)
+            local = softmax_local_certificate(part)
+            assert local.gap >= penalty.scale * (value - minimum - 1e-11)
+            assert local.dual <= penalty.scale * (minimum + 1e-11)
             if distance == 0.0:
                 assert local.certified
 

@@ -11,7 +11,7 @@ from sklearn import config_context, linear_model
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import GridSearchCV
-from versions import known
+from versions import construct
 
 import linsep
 import linsep.sklearn as ours
@@ -144,7 +144,7 @@ def attributes():
     assert descent.t_ > 1 and descent.n_iter_ >= 1
     names = {"coefs_paths_", "scores_", "C_", "n_iter_", "Cs_"}
     options = {"l1_ratios": (0.0,), "use_legacy_attributes": True}
-    cv = known(ours.LogisticRegressionCV, Cs=3, cv=3, scoring="accuracy", **options)
+    cv = construct(ours.LogisticRegressionCV, Cs=3, cv=3, scoring="accuracy", **options)
     theirs = linear_model.LogisticRegressionCV(**cv.get_params()).fit(X, Y)
     cv.fit(X, Y)
     for name in names:

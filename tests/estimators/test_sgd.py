@@ -93,7 +93,7 @@ class Text:
 
     def run(self, X, y, rows):
         w, b, n = np.zeros(X.shape[1]), 0.0, len(X)
-        eta = self.eta.listed(0, len(rows))[:, 0]
+        eta = self.eta.table(0, len(rows))[:, 0]
         for i, step in zip(rows, eta, strict=True):
             sign = 2.0 * y[i] - 1.0
             m = sign * (X[i] @ w + b)

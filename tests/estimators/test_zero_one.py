@@ -20,7 +20,7 @@ from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refuse
 from linsep.exact.dyadic import below
 from linsep.separability.rows import exact_margins
 from linsep.zero_one import distinct
-from linsep.zero_one.master import greedy, lighter_cover, relaxed
+from linsep.zero_one.master import greedy, lighter_cover, relaxation_bound
 
 KINDS = (
     "lattice",
@@ -437,7 +437,7 @@ def test_covers_are_least(seed):
     assert all(np.isin(one, found.cover).any() for one in sets)
     assert weight[found.cover].sum() == least
     assert lighter_cover(sets, units, least, nodes=0).exists is None
-    assert 0 < relaxed(sets, units) <= least
+    assert 0 < relaxation_bound(sets, units) <= least
     quick = greedy(sets, weight)
     assert all(np.isin(one, quick).any() for one in sets)
 

@@ -173,7 +173,7 @@ def run_sql(engine, columns, rows, query, types=None):
     table = '"odd ""table"" name"'
     kinds = types or ["DOUBLE PRECISION"] * len(columns)
     names = ", ".join(
-        f"{export.queries.quoted(name)} {kind}" for name, kind in zip(columns, kinds, strict=True)
+        f"{export.queries.quote(name)} {kind}" for name, kind in zip(columns, kinds, strict=True)
     )
     db = engines()[engine]
     db.execute(f'CREATE TABLE {table} ("row id" INTEGER, {names})')

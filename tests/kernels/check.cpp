@@ -201,7 +201,7 @@ void check_fits(const Table& table, const Sample& sample, Store store) {
     for (int round = 0; round < 300; ++round) {
         const Next next = ascent.advance(1e9, 1e9);
         if (next == Next::end || next == Next::broken) break;
-        if (next == Next::close) ascent.missed(1.0);
+        if (next == Next::close) ascent.report_gap(1.0);
     }
     ascent.point(theta.data(), u.data());
     check_gap(table, sample, store, kLogistic, theta, u, 1e-3, "dual ascent");

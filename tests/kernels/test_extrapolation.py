@@ -34,7 +34,7 @@ def state(native, sample, C, b0):
 @pytest.mark.parametrize("kind", STORAGES)
 @pytest.mark.parametrize("shift", [0.0, 1.0], ids=["about 0", "far off"])
 def test_it_ends_where_the_dual_is_highest_on_its_way(loss, kind, shift):
-    table, C = sample(shift).stored(kind), 0.004
+    table, C = sample(shift).in_storage(kind), 0.004
     X, y, s = dense(table.X), table.sign, table.weight
     problem = table.problem(loss, C)
     native = Ascent(problem, np.zeros(problem.order), 0).native

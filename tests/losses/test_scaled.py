@@ -134,10 +134,10 @@ class TestGrids:
     def compare(self, loss, factor, X, y, engine):
         part, own = np.arange(len(y)) % 3, [factor * C for C in self.CS]
         given = LinearClassifier(Scaled(loss, factor))._grid_problem(X, y, None)
-        same = LinearClassifier(loss)._grid_problem(X, y, None).on(own, part)
+        same = LinearClassifier(loss)._grid_problem(X, y, None).with_grid(own, part)
         assert engine.applies(same)
         held, expected = np.zeros((len(y), len(own))), np.zeros((len(y), len(own)))
-        fits = fit_grid(given.on(self.CS, part), HeldOut(held))
+        fits = fit_grid(given.with_grid(self.CS, part), HeldOut(held))
         plain_fits = fit_grid(same, HeldOut(expected))
         np.testing.assert_allclose(held, expected, rtol=1e-3, atol=1e-3)
         assert fits.keys() == plain_fits.keys()

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hostile import answers, coefficients, draw
-from lawful import assert_true, assert_verified, fitted, task_of
+from lawful import assert_true, assert_verified, fit_quietly, task_of
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
@@ -59,12 +59,12 @@ class TestFitsThatFloatsLeaveShort:
     def test_timestamps(self, loss, C):
         X, score = timestamps(1)
         y = np.where(score > 0, 1, -1)
-        assert_certified(fitted(LinearClassifier(loss, C=C), X, y), X, y)
+        assert_certified(fit_quietly(LinearClassifier(loss, C=C), X, y), X, y)
 
     @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
     def test_targets(self, loss):
         X, score = timestamps(2)
-        assert_certified(fitted(LinearRegressor(loss, C=1e3), X, score), X, score)
+        assert_certified(fit_quietly(LinearRegressor(loss, C=1e3), X, score), X, score)
 
     @pytest.mark.parametrize("l1_ratio", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_absolute_penalties_with_coefficients_that_are_exactly_zero(self, l1_ratio):
@@ -72,7 +72,7 @@ class TestFitsThatFloatsLeaveShort:
         X = rng.normal(size=(20, 30))
         y = np.where(rng.normal(size=20) > 0, 1, -1)
         model = LinearClassifier("squared_hinge", C=1.5e9, l1_ratio=l1_ratio)
-        assert_certified(fitted(model, X, y), X, y)
+        assert_certified(fit_quietly(model, X, y), X, y)
         if l1_ratio == 1.0:
             assert 0 < np.count_nonzero(model.coef_) <= 20
 
@@ -81,14 +81,14 @@ class TestFitsThatFloatsLeaveShort:
         X, score = timestamps(4)
         y = np.digitize(score, [-1.0, 1.0])
         several = {"multiclass": "crammer_singer"} if estimator is LinearSVC else {}
-        model = fitted(estimator(C=1e-2, **several), X, y)
+        model = fit_quietly(estimator(C=1e-2, **several), X, y)
         assert_certified(model, X, y)
 
     def test_a_scaled_loss_takes_the_same_way(self):
         X, score = timestamps(5)
         y = np.where(score > 0, 1, -1)
-        twice = fitted(LinearClassifier(Scaled(SquaredHinge(), 2.0), C=5e5), X, y)
-        once = fitted(LinearClassifier("squared_hinge", C=1e6), X, y)
+        twice = fit_quietly(LinearClassifier(Scaled(SquaredHinge(), 2.0), C=5e5), X, y)
+        once = fit_quietly(LinearClassifier("squared_hinge", C=1e6), X, y)
         assert twice.certificate_.certified and once.certificate_.certified
         assert twice.certificate_.primal == pytest.approx(once.certificate_.primal, rel=1e-6)
 
@@ -98,13 +98,13 @@ class TestFitsThatFloatsLeaveShort:
         for c in (1, -1):
             rows = np.flatnonzero(sign == c)
             X[rows[:5]], X[rows[-5:]] = 2.0**60, -(2.0**60)
-        model = fitted(LinearClassifier("squared_hinge", C=math.inf), X, sign)
+        model = fit_quietly(LinearClassifier("squared_hinge", C=math.inf), X, sign)
         assert_certified(model, X, sign)
 
     def test_a_model_file_keeps_the_digits_of_the_dual_point(self, tmp_path):
         X, score = timestamps(1)
         y = np.where(score > 0, 1, -1)
-        model = fitted(LinearClassifier("hinge", C=1e6), X, y)
+        model = fit_quietly(LinearClassifier("hinge", C=1e6), X, y)
         dual = model._fits[0].dual
         assert isinstance(dual, Explicit) and dual.rest is not None
         linsep.save(model, tmp_path / "model.linsep")
@@ -222,7 +222,7 @@ def test_a_dual_point_on_the_edge_of_the_simplex_keeps_its_digits():
     for row, y, (a, b) in zip(U, labels, p, strict=True):
         row[y], row[(y + 1) % 3], row[(y + 2) % 3] = a + b, -a, -b
     rows = CoupledRows(loss, rng.normal(size=(40, 2)), labels, None, np.zeros((3, 3)))
-    gain = rows.evaluate(rows.stored(Explicit(U))).entropy
+    gain = rows.evaluate(rows.unfold(Explicit(U))).entropy
     assert 40 - Fraction(1, 2**48) < gain.low <= 40
 
 
@@ -230,7 +230,7 @@ def test_a_dual_point_on_the_edge_of_the_simplex_keeps_its_digits():
 def test_a_method_that_stalls_hands_over_early():
     """Columns 1e15 and -1e15 under the hinge of Crammer and Singer: rounds that use all their steps gain nothing."""
     case = draw(91893)
-    model = fitted(case.estimator(), case.X, case.y)
+    model = fit_quietly(case.estimator(), case.X, case.y)
     assert model._fits[0].n_passes < 1500
     assert_certified(model, case.X, case.y)
 
@@ -251,7 +251,7 @@ class TestBudget:
         X, score = timestamps(1)
         y = np.where(score > 0, 1, -1)
         with budget.at_most(1e4):
-            model = fitted(LinearClassifier("hinge", C=1e6), X, y)
+            model = fit_quietly(LinearClassifier("hinge", C=1e6), X, y)
         assert not model.certificate_.certified
         assert_true(task_of(model, X, y), coefficients(model), model.certificate_)
 

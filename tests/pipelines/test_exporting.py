@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 from linsep import Encoder, LinearRegressor, LinearSVC, LogisticRegression, export
 from linsep.errors import Refused
 from linsep.export.formula import formula
-from linsep.export.queries import quoted
+from linsep.export.queries import quote
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(size=(80, 3)) * [1.0, 50.0, 1e-3] + [0.5, 1e4, 2.0]
@@ -156,7 +156,7 @@ def by_sql(model, rows, engine):
         )
         for j in range(len(names))
     ]
-    listed = ", ".join(f"{quoted(n)} {t}" for n, t in zip(names, types, strict=True))
+    listed = ", ".join(f"{quote(n)} {t}" for n, t in zip(names, types, strict=True))
     query = export.sql(model, "t", key="row id") + ' ORDER BY "row id"'
     connection = sqlite3.connect(":memory:") if engine == "sqlite" else duckdb.connect()
     connection.execute(f'CREATE TABLE t ("row id" INTEGER, {listed})')

@@ -38,7 +38,7 @@ from linsep import (
     write_report,
 )
 from linsep.errors import BadInput, CertificateError
-from linsep.pipelines import final_step, stacked, taken_apart
+from linsep.pipelines import final_step, stack, take_apart
 
 CS = [0.01, 1.0, 100.0]
 STEPS = [
@@ -86,13 +86,13 @@ def test_pipelines_within_pipelines_and_steps_that_pass(cancer):
     nested.fit(X, y)
     assert verify(nested, X, y).certified
     assert final_step(nested) == "rest__logisticregression"
-    assert [type(step) for _, step in taken_apart(nested).steps.steps] == [
+    assert [type(step) for _, step in take_apart(nested).steps.steps] == [
         MinMaxScaler,
         StandardScaler,
     ]
     assert tune(nested, X, y, CS).best_estimator_["rest"][-1].C in CS
     alone = make_pipeline(LogisticRegression()).fit(X, y)
-    assert taken_apart(alone).steps is None
+    assert take_apart(alone).steps is None
     assert verify(alone, X, y).certified
 
 
@@ -266,8 +266,8 @@ def test_report_of_a_column_transformer(tmp_path, without_figures):
 
 def test_stacked():
     dense = np.eye(2)
-    assert stacked(dense, dense).shape == (4, 2)
-    assert sp.issparse(stacked(sp.csr_array(dense), sp.csr_array(dense)))
+    assert stack(dense, dense).shape == (4, 2)
+    assert sp.issparse(stack(sp.csr_array(dense), sp.csr_array(dense)))
     assert list(
-        stacked(pd.DataFrame(dense, columns=["a", "b"]), pd.DataFrame(dense, columns=["a", "b"]))
+        stack(pd.DataFrame(dense, columns=["a", "b"]), pd.DataFrame(dense, columns=["a", "b"]))
     ) == ["a", "b"]

@@ -106,7 +106,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(loss, fit_intercept):
 @each_intercept
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32", "csr64-unsorted"])
 def test_hess_vec_is_the_hessian_times_a_vector(loss, fit_intercept, storage):
-    sample = with_all().stored(storage)
+    sample = with_all().in_storage(storage)
     problem = sample.problem(loss, C, fit_intercept)
     problem.value_gradient(point(with_all()))
     H = problem.hessian(np.zeros(5))
@@ -134,7 +134,7 @@ def test_a_centre_is_a_change_of_coordinates(maker, fit_intercept):
     plain_H, H = problem.hessian(np.zeros(d)), problem.hessian(mu)
     size = np.sqrt(np.diag(plain_H))
     np.testing.assert_allclose(H, T.T @ plain_H @ T, atol=1e-11 * np.outer(size, size).max())
-    assert not sample.stored("csr64-int32").problem(get("logistic"), C).centre().any()
+    assert not sample.in_storage("csr64-int32").problem(get("logistic"), C).centre().any()
 
 
 @each_loss
@@ -185,7 +185,7 @@ def both_duals(sample, loss, seed=0):
 @each_loss
 def test_closing_sums_equal_those_of_the_independent_checker(loss, python, storage, tuned):
     tuned(converted_bytes=0)  # so that blocks have rows of their own
-    sample = with_all().stored(storage)
+    sample = with_all().in_storage(storage)
     W = point(with_all(), seed=2)[:, None]
     problem = sample.problem(in_python(loss) if python else loss, C)
     d = problem.data.d
@@ -261,7 +261,7 @@ def test_numbers_that_are_not_finite_are_the_fault_of_the_data(loss, storage, ba
     sample = plain(700, 5)
     X = sample.X.copy()
     X[311, 2] = bad
-    problem = Sample(X, sample.sign).stored(storage).problem(loss)
+    problem = Sample(X, sample.sign).in_storage(storage).problem(loss)
     if bad == 1e200:  # finite, and so is the objective at 0
         assert np.isfinite(problem.start(np.zeros(6))[1])
         return

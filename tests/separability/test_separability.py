@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from fewest_errors import fewest
-from separation_truth import KINDS, draw, signed, truth
+from separation_truth import KINDS, draw, signed_rows, truth
 
 from linsep import Hyperplane, separate
 from linsep.data import Memory
@@ -170,7 +170,7 @@ def test_rational_simplex_decides():
     for kind in ("flags", "integers", "scales"):
         for _ in range(15):
             X, sign = draw(rng, kind)
-            A = signed(X, sign)
+            A = signed_rows(X, sign)
             theta, weights = simplex.decide(A)
             exact = [[Fraction(x) for x in row] for row in A.tolist()]
             if theta is not None:

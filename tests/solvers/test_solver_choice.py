@@ -33,7 +33,7 @@ from linsep.solvers.newton import native as small
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
 @pytest.mark.parametrize("C", [1.0, np.inf])
 def test_a_refusal_names_what_takes_the_problem(loss, storage, C):
-    sample = plain().stored(storage)
+    sample = plain().in_storage(storage)
     takers = able(sample, loss, C)
     others = [solver for solver in SOLVERS if solver not in takers]
     assert others
@@ -84,7 +84,7 @@ def test_needs_are_computed(tuned):
     with pytest.raises(Refused, match=r"one block in memory.*newton"):
         fit(sample, "logistic", solver="small")
     with pytest.raises(Refused, match="dense rows"):
-        fit(sample.stored("csr64-int32"), "logistic", solver="newton-pilot")
+        fit(sample.in_storage("csr64-int32"), "logistic", solver="newton-pilot")
     with pytest.raises(Refused, match="finite C"):
         fit(sample, "logistic", np.inf, solver="newton-pilot")
     with pytest.raises(Refused, match="compiled loss"):
@@ -102,7 +102,7 @@ def test_needs_are_computed(tuned):
     ],
 )
 def test_a_native_fit_is_for_limits_that_it_surely_keeps(options, native, storage):
-    found = fit(plain(100, 5).stored(storage), "logistic", 0.01, **options)
+    found = fit(plain(100, 5).in_storage(storage), "logistic", 0.01, **options)
     assert (found.solver == "small") is native and found.certificate.certified
 
 
@@ -118,7 +118,7 @@ STOPPED = [solver for solver in able(plain(400, 5)) if solver != "small"]
     [
         (solver, storage)
         for storage in ("dense64", "csr64-int32")
-        for solver in ("auto", *able(plain(400, 5).stored(storage)))
+        for solver in ("auto", *able(plain(400, 5).in_storage(storage)))
         if solver != "small"
     ],
 )
@@ -128,7 +128,7 @@ STOPPED = [solver for solver in able(plain(400, 5)) if solver != "small"]
     ids=["passes", "time"],
 )
 def test_limits_end_with_the_gap_so_far(solver, limit, status, storage):
-    sample = plain(400, 5).stored(storage)
+    sample = plain(400, 5).in_storage(storage)
     with pytest.warns(ConvergenceWarning) as caught:
         found = fit(sample, "logistic", 1e4, solver, **limit)
     assert len(caught) == 1
@@ -178,7 +178,7 @@ with tuning(**BLOCKS):
         (solver, loss, storage)
         for storage in ("dense64", "dense32", "csr64-int32", "fortran64")
         for loss in ("logistic", "squared_hinge")
-        for solver in ("auto", *able(plain(5000, 6, seed=2).stored(storage), loss))
+        for solver in ("auto", *able(plain(5000, 6, seed=2).in_storage(storage), loss))
     ]
 
 
@@ -188,7 +188,7 @@ def test_the_number_of_threads_does_not_change_a_bit(solver, loss, storage, many
     tuned(**BLOCKS)
     if solver == "small":
         tuned(native_entries=100_000)
-    sample = plain(5000, 6, seed=2).stored(storage)
+    sample = plain(5000, 6, seed=2).in_storage(storage)
     found = [fit(sample, loss, 3.0, solver, n_threads=k) for k in (1, 2, 8)]
     assert found[0].certificate.certified
     for other in found[1:]:
@@ -235,7 +235,7 @@ def test_a_pilot_stands_for_all_rows(rare):
     ],
 )
 def test_a_sparse_pilot_has_more_rows_where_the_penalty_is_weak(loss, C, rows):
-    sample = plain(3200, 20).stored("csr64-int32")
+    sample = plain(3200, 20).in_storage("csr64-int32")
     assert small._pilot_rows(sample.problem(get(loss), C)) == max(rows * 20, 1000 * (rows > 0))
     dense = plain(3200, 20).problem(get(loss), C)
     assert small._pilot_rows(dense) == 0  # not 200 rows per feature

@@ -21,7 +21,7 @@ from catalogue import (
     precise_objective,
     reference,
 )
-from duality import assert_optimal, rechecked
+from duality import assert_optimal, recheck
 from sklearn.datasets import load_breast_cancer
 from tuned import tuning
 
@@ -66,7 +66,7 @@ def check_minimum(solver, loss, maker, C, l1_ratio, fit_intercept=True):
         assert_optimal(found, loss, C, sample, 1e-6, fit_intercept)
     elif l1_ratio or not loss.smooth:
         claimed(found, sample, loss, C, fit_intercept, l1_ratio)
-        again = rechecked(found, sample)
+        again = recheck(found, sample)
         assert (
             again.certified and abs(again.gap - found.certificate.gap) <= again.tol * again.primal
         )
@@ -101,7 +101,7 @@ def test_a_lasso_below_rounding_is_certified_or_says_how_far_it_is(solver, loss,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = fit(sample, loss, 1e6, solver, l1_ratio=l1_ratio)
-    proof, again = found.certificate, rechecked(found, sample)
+    proof, again = found.certificate, recheck(found, sample)
     value = objective(loss, 1e6, sample, found.W[:, 0], l1_ratio=l1_ratio)[0]
     above = value + 1e-11 * value  # the objective of this test is itself rounded
     assert abs(proof.primal - value) <= 1e-11 * value + proof.rounding
@@ -142,7 +142,7 @@ with tuning(**BLOCKS):
             "csr-array",
         )
         for loss, l1_ratio in itertools.product(("logistic", "squared_hinge", "hinge"), (0.0, 1.0))
-        for solver in able(spread().stored(storage), loss, l1_ratio=l1_ratio)
+        for solver in able(spread().in_storage(storage), loss, l1_ratio=l1_ratio)
     ]
 
 
@@ -150,10 +150,10 @@ with tuning(**BLOCKS):
 def test_every_storage(solver, loss, l1_ratio, storage, tuned):
     tuned(**BLOCKS)
     sample = spread()
-    found = fit(sample.stored(storage), loss, solver=solver, l1_ratio=l1_ratio)
+    found = fit(sample.in_storage(storage), loss, solver=solver, l1_ratio=l1_ratio)
     assert found.solver == solver
     if solver == "absolute-rows":
-        assert rechecked(found, sample).certified
+        assert recheck(found, sample).certified
     elif get(loss).smooth:
         here = "working-set" if l1_ratio else "newton"
         want = fit(sample, loss, solver=here, l1_ratio=l1_ratio, tol=1e-10).certificate

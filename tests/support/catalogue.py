@@ -168,7 +168,7 @@ class Sample:
     ) -> Problem:
         return Problem(loss, ElasticNet(C, l1_ratio), self.memory(), fit_intercept)
 
-    def stored(self, kind: str) -> Sample:
+    def in_storage(self, kind: str) -> Sample:
         """The same rows in another storage."""
         return replace(self, X=KINDS[kind](dense(self.X)))
 

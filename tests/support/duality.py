@@ -34,7 +34,7 @@ def assert_optimal(found, loss, C, sample, tol, fit_intercept=True):
     np.testing.assert_allclose(found.certificate.primal, primal, rtol=1e-10, atol=atol)
 
 
-def rechecked(found, sample):
+def recheck(found, sample):
     """The certificate of a fit, from its coefficients and dual point by the numpy text that verify trusts."""
     recipe, rows = found.recipe, (sample.X, sample.sign, sample.offset, sample.weight, None)
     return recheck_part(

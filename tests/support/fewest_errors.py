@@ -43,7 +43,7 @@ def _fewest(rows, signed):
     return best
 
 
-def _reduced(rows):
+def _reduce(rows):
     """Reduced echelon form and its pivot columns."""
     rows, pivots = [list(row) for row in rows], []
     for column in range(len(rows[0]) if rows else 0):
@@ -62,12 +62,12 @@ def _reduced(rows):
 
 
 def _pivots(rows):
-    return _reduced(rows)[1]
+    return _reduce(rows)[1]
 
 
 def _normal(rows):
     """A vector orthogonal to k rows of k + 1 numbers; None if they are dependent."""
-    form, pivots = _reduced(rows)
+    form, pivots = _reduce(rows)
     if len(pivots) < len(rows):
         return None
     free = next(j for j in range(len(rows) + 1) if j not in pivots)

@@ -318,7 +318,7 @@ def draw(seed: int, designs: tuple[str, ...] = (), modes: tuple[str, ...] = ()) 
         shape = "separable"
     y = _labels(rng, X, mode, shape, plain)
     if not plain:
-        y = _designed(rng, design, X, y, mode)
+        y = _apply_design(rng, design, X, y, mode)
     storage, X = _store(rng, X) if not plain else ("C", X)
     weights, weight = _weights(rng, len(y)) if not plain else ("none", None)
     if mode == "regression":
@@ -371,7 +371,7 @@ def _labels(rng: Rng, X: Any, mode: str, shape: str, plain: bool) -> Any:
     return _signs(rng, X, shape)
 
 
-def _designed(rng: Rng, design: str, X: Any, y: Any, mode: str) -> Any:
+def _apply_design(rng: Rng, design: str, X: Any, y: Any, mode: str) -> Any:
     """Designs in which rows and labels depend on each other; X is changed in place."""
     if mode in ("ovr", "multinomial", "crammer_singer"):
         return y

@@ -171,13 +171,15 @@ class Problem:
     def _losses(self, Z: arb_mat) -> arb:
         total = arb(0)
         for i, s in enumerate(self.s):
-            total += s * (self._coupled(Z, i) if self.task.loss in COUPLED else self._single(Z, i))
+            total += s * (
+                self._coupled_loss(Z, i) if self.task.loss in COUPLED else self._single(Z, i)
+            )
         return total
 
     def _single(self, Z: arb_mat, i: int) -> arb:
         return _loss(self.task, self.centre[i] - self.sign[i] * Z[i, 0])
 
-    def _coupled(self, Z: arb_mat, i: int) -> arb:
+    def _coupled_loss(self, Z: arb_mat, i: int) -> arb:
         y = self.labels[i]
         z = [Z[i, c] - Z[i, y] for c in range(self.k)]
         if self.task.loss == "crammer_singer":
@@ -243,7 +245,7 @@ def _huber(v: arb, width: arb) -> tuple[arb, arb, arb]:
     return size - width / 2, arb(1) if v > 0 else arb(-1), arb(0)
 
 
-def _bent(task: Task, r: arb, blunt: arb) -> tuple[arb, arb, arb]:
+def _smoothed_loss(task: Task, r: arb, blunt: arb) -> tuple[arb, arb, arb]:
     """Value, slope and curvature in r, kinks rounded over ``blunt``."""
     name, zero = task.loss, arb(0)
     if name == "logistic":
@@ -301,7 +303,7 @@ class Newton:
                 if not slope < 0:
                     self.converged = True
                     break
-                step = self._unpacked(move)
+                step = self._unpack(move)
                 dZ = (problem.A * step).mid()
                 t = self._length(theta, step, Z, dZ, blunt, slope)
                 if not t > 0:
@@ -315,7 +317,7 @@ class Newton:
                     break
             return theta
 
-    def _unpacked(self, move: arb_mat) -> arb_mat:
+    def _unpack(self, move: arb_mat) -> arb_mat:
         problem, k = self.problem, self.problem.k
         rows = [[move[c * self.p + j, 0] for c in range(k)] for j in range(self.p)]
         if self.p == problem.d:
@@ -341,7 +343,7 @@ class Newton:
         A = problem.A.tolist() if p == problem.d + 1 else [r[:-1] for r in problem.A.tolist()]
         At = _product(A).transpose()
         if problem.task.loss in COUPLED:
-            value, slopes, curves = self._coupled(Z, blunt)
+            value, slopes, curves = self._coupled_sums(Z, blunt)
         else:
             value, slopes, curves = self._pointwise(Z, blunt)
         g = [v for c in range(k) for v in (At * _product([[s[c]] for s in slopes])).entries()]
@@ -376,7 +378,7 @@ class Newton:
         total, slopes, curves = arb(0), [], []
         for i, s in enumerate(problem.s):
             weight = problem.C * s
-            value, slope, curvature = _bent(
+            value, slope, curvature = _smoothed_loss(
                 problem.task, problem.centre[i] - problem.sign[i] * Z[i, 0], blunt
             )
             total += weight * value
@@ -384,7 +386,7 @@ class Newton:
             curves.append(weight * curvature)
         return total, slopes, {(0, 0): curves}
 
-    def _coupled(self, Z: arb_mat, blunt: arb) -> tuple[arb, list[list[arb]], dict[Any, Any]]:
+    def _coupled_sums(self, Z: arb_mat, blunt: arb) -> tuple[arb, list[list[arb]], dict[Any, Any]]:
         problem, k = self.problem, self.problem.k
         total, slopes = arb(0), []
         pairs = [(c, e) for c in range(k) for e in range(c, k)]
@@ -425,7 +427,7 @@ class Newton:
                     total += problem.C * s * (p[c] - int(c == problem.labels[i])) * dZ[i, c]
             else:
                 r = problem.centre[i] - problem.sign[i] * moved[i, 0]
-                slope = _bent(problem.task, r.mid(), blunt)[1]
+                slope = _smoothed_loss(problem.task, r.mid(), blunt)[1]
                 total -= problem.C * s * problem.sign[i] * slope * dZ[i, 0]
         for j in range(problem.d):
             for c in range(problem.k):

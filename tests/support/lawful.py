@@ -16,7 +16,7 @@ from judge import Task, judge
 from linsep import verify
 
 
-def fitted(estimator: Any, X: Any, y: Any, weight: Any = None) -> Any:
+def fit_quietly(estimator: Any, X: Any, y: Any, weight: Any = None) -> Any:
     """Fit without the warning of a fit that is not certified."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 
-def signed(X, sign, fit_intercept=True):
+def signed_rows(X, sign, fit_intercept=True):
     A = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     return sign[:, None] * A
 
@@ -12,7 +12,7 @@ def signed(X, sign, fit_intercept=True):
 def truth(X, sign, fit_intercept=True):
     """ "separable", "quasi" or "overlap" (Albert and Anderson 1984), columns scaled to at most 1."""
     size = np.abs(X).max(axis=0)
-    A = signed(X / np.where(size > 0, size, 1.0), sign, fit_intercept)
+    A = signed_rows(X / np.where(size > 0, size, 1.0), sign, fit_intercept)
     m, p = A.shape
     best = linprog(
         np.append(np.zeros(p), -1.0),

@@ -35,6 +35,11 @@ def problem(loss, seed=0, n=40, d=3, *, weighted=True, fit_intercept=True, C=1.0
     return Part(loss, ElasticNet(C), fit_intercept, X, sigma, offset, weight, None, W, dual, 1e-6)
 
 
+def part_of(loss, X, sigma, offset, weight, W, dual, *, penalty, fit_intercept, tol, labels=None):
+    """A subproblem with what claims to solve it, its rows first."""
+    return Part(loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol)
+
+
 def objective(part, theta):
     """P, its gradient and Hessian in internal units: a text of its own."""
     n, d = part.X.shape

@@ -13,7 +13,7 @@ def needs_sklearn(version, why):
     return pytest.mark.skipif(older, reason=f"scikit-learn before {version}: {why}")
 
 
-def known(kind, **options):
+def construct(kind, **options):
     """An estimator of ``kind`` with those options that this version of scikit-learn has."""
     names = inspect.signature(kind).parameters
     return kind(**{name: value for name, value in options.items() if name in names})

@@ -102,7 +102,7 @@ def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
             assert np.array_equal(train, mine[0]) and np.array_equal(held, mine[1])
             assert len(held) == size
         aside = splits.make(y, test=0.2, **asked)
-        for (train, held), inner in zip(aside.pairs, aside.renumbered().pairs, strict=True):
+        for (train, held), inner in zip(aside.pairs, aside.renumber().pairs, strict=True):
             assert np.array_equal(np.sort(np.concatenate([train, held])), aside.rest)
             assert np.array_equal(aside.rest[inner[0]], train)
 
@@ -110,7 +110,7 @@ def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
 def test_the_shared_engine_is_used_and_agrees_with_the_other(cancer, monkeypatch):
     X, y = cancer
     part = np.arange(len(y)) % 5
-    assert smooth.applies(LogisticRegression()._grid_problem(X, y, None).on(CS, part))
+    assert smooth.applies(LogisticRegression()._grid_problem(X, y, None).with_grid(CS, part))
     together = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
     monkeypatch.setattr(smooth, "applies", lambda *given: False)
     apart = tune(LogisticRegression(), X, y, CS, scoring="log_loss")

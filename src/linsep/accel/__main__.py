@@ -13,7 +13,7 @@ from linsep import accel
 
 def main(words: list[str]) -> None:
     """Run a script or module with linsep's classes, then say what ran where on standard error."""
-    ours, target, rest, module = _divided(words)
+    ours, target, rest, module = _split_arguments(words)
     parser = argparse.ArgumentParser(
         prog="python -m linsep.accel",
         description="Run a program written for scikit-learn with the classes of linsep.sklearn.",
@@ -48,7 +48,7 @@ def main(words: list[str]) -> None:
             print(report, file=sys.stderr)
 
 
-def _divided(words: list[str]) -> tuple[list[str], str | None, list[str], bool]:
+def _split_arguments(words: list[str]) -> tuple[list[str], str | None, list[str], bool]:
     """Options for accel, the script or module, its own arguments, and whether it is a module."""
     for number, word in enumerate(words):
         if word == "-m" and number + 1 < len(words):

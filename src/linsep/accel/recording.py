@@ -81,7 +81,7 @@ class Entry:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def sentences(self) -> list[str]:
-        """What happened on this line."""
+        """Sentences that say what happened on this line."""
         said = []
         if self.fits:
             gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""
@@ -92,10 +92,10 @@ class Entry:
             )
         said += [f"{_fits(count)} left to scikit-learn: {why}" for why, count in self.left.items()]
         if self.audited:
-            said.append(self._compared())
+            said.append(self._comparison())
         return said
 
-    def _compared(self) -> str:
+    def _comparison(self) -> str:
         where = f" on line {self.line}" if self.line else ""
         if self.audited == 1:
             start = f"scikit-learn's fit{where} was "
@@ -269,7 +269,7 @@ def _compare(entry: Entry, theirs: type, params: dict[str, Any], args: Any, give
     excess = 0.0 if verdict.separable else verdict.relative_excess[0]
     if excess > entry.excess or entry.audited == 1:
         entry.excess = max(entry.excess, excess)
-        log.info("%s: %s", entry.place, entry._compared())
+        log.info("%s: %s", entry.place, entry._comparison())
 
 
 def _caller() -> tuple[str, int]:
@@ -279,12 +279,12 @@ def _caller() -> tuple[str, int]:
         name = frame.f_code.co_filename
         library = name.startswith(("<frozen", *_LIBRARIES)) or any(p in name for p in _INSTALLED)
         if not library:
-            return _short(name), frame.f_lineno
+            return _relative_path(name), frame.f_lineno
         frame = frame.f_back
     return "a library", 0
 
 
-def _short(name: str) -> str:
+def _relative_path(name: str) -> str:
     """A path relative to the working directory, if it lies in it."""
     if name.startswith("<"):
         return name

@@ -126,17 +126,17 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     stated.refuse_all_but(("C", "epsilon", "class_weight"), name)
     if X.shape[1] != found.n_features:
         raise BadInput(f"{name} has {found.n_features} features and X has {X.shape[1]} columns.")
-    C = _stated("C", stated.C, found.C, name)
+    C = _require_parameter("C", stated.C, found.C, name)
     loss: Loss | CoupledLoss
     parts: tuple[Part, ...]
     if found.solver in _REGRESSORS:
-        epsilon = _stated("epsilon", stated.epsilon, found.epsilon, name)
+        epsilon = _require_parameter("epsilon", stated.epsilon, found.epsilon, name)
         loss = _REGRESSORS[found.solver](epsilon).for_targets()
         parts = (Part(target=given.y.astype(float), weight=given.weight),)
     elif found.solver == _JOINT:
         loss, parts = CrammerSinger(len(found.labels)), (_joint(found, given, stated),)
     else:
-        loss, parts = _CLASSIFIERS[found.solver], _each(found, given, stated)
+        loss, parts = _CLASSIFIERS[found.solver], _one_vs_rest_parts(found, given, stated)
     ratio = 1.0 if found.solver in _LASSO else 0.0
     fits = found.bias > 0.0  # a bias feature of value 0 does nothing
     penalised = fits and not found.free_bias
@@ -151,7 +151,7 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     return Subject(name, problem, split(problem, rows[:, :-1], rows[:, -1]), X, given)
 
 
-def _stated(what: str, stated: float | None, known: float | None, name: str) -> float:
+def _require_parameter(what: str, stated: float | None, known: float | None, name: str) -> float:
     """A parameter that the caller states, or that a model trained in this process still has."""
     if stated is None and known is None:
         raise BadInput(f"Model files of LIBLINEAR do not keep {what}: give {what}= for {name}.")
@@ -179,7 +179,7 @@ def _factors(model: LiblinearModel, stated: Stated) -> FloatArray:
     return np.array([float(stated.class_weight.get(int(each), 1.0)) for each in model.labels])
 
 
-def _each(model: LiblinearModel, given: Given, stated: Stated) -> tuple[Part, ...]:
+def _one_vs_rest_parts(model: LiblinearModel, given: Given, stated: Stated) -> tuple[Part, ...]:
     """One-vs-rest: of two classes, a positive score is the first."""
     check_labels(np.sort(model.labels), given.y)
     factors, labels = _factors(model, stated), model.labels

@@ -183,13 +183,13 @@ class _Walk:
             if (rows[0] != -rows[1]).any() or b[0] != -b[1]:
                 raise self.refuse("the two rows of coefficients are not opposite")
             rows, b = rows[1:], b[1:]
-        return self._found(rows, b, classes, bool(after & {"SOFTMAX", "Softmax"}))
+        return self._build_model(rows, b, classes, bool(after & {"SOFTMAX", "Softmax"}))
 
     def _LinearRegressor(self, node: Any, facts: dict[str, Any]) -> OnnxModel:  # noqa: N802
         coef = np.asarray(facts["coefficients"], dtype=np.float64)
         k = int(facts.get("targets", 1))
         b = np.asarray(facts.get("intercepts", [0.0] * k), dtype=np.float64)
-        return self._found(coef.reshape(k, -1), b, None, False)
+        return self._build_model(coef.reshape(k, -1), b, None, False)
 
     def _Gemm(self, node: Any, facts: dict[str, Any]) -> OnnxModel:  # noqa: N802
         if facts.get("alpha", 1.0) != 1.0 or facts.get("beta", 1.0) != 1.0 or facts.get("transA"):
@@ -198,7 +198,9 @@ class _Walk:
         rows = B if facts.get("transB") else B.T
         zero = np.zeros(len(rows))
         b = self.constants.get(node.input[2], zero) if len(node.input) > 2 else zero
-        return self._found(rows, np.asarray(b, dtype=np.float64), self._labels(), self._softmax())
+        return self._build_model(
+            rows, np.asarray(b, dtype=np.float64), self._labels(), self._softmax()
+        )
 
     def _MatMul(self, node: Any, facts: dict[str, Any]) -> OnnxModel:  # noqa: N802
         rows = self._constant(node)
@@ -207,7 +209,7 @@ class _Walk:
         for each in self.graph.node:
             if each.op_type == "Add" and node.output[0] in each.input:
                 b = self._constant(each)
-        return self._found(rows, b, self._labels(), self._softmax())
+        return self._build_model(rows, b, self._labels(), self._softmax())
 
     def _labels(self) -> npt.NDArray[Any] | None:
         """The classes that a graph picks by their place."""
@@ -222,7 +224,7 @@ class _Walk:
     def _softmax(self) -> bool:
         return any(node.op_type == "Softmax" for node in self.graph.node)
 
-    def _found(
+    def _build_model(
         self, rows: FloatArray, b: FloatArray, classes: npt.NDArray[Any] | None, softmax: bool
     ) -> OnnxModel:
         d = rows.shape[1]

@@ -14,7 +14,7 @@ from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.losses.laws import require_convex
-from linsep.sklearn_objectives import class_factors, codes, one_vs_rest, weighted
+from linsep.sklearn_objectives import apply_class_weights, class_factors, codes, one_vs_rest
 
 #: Losses of all classes together, by name.
 COUPLED: dict[str, type[Multinomial] | type[CrammerSinger]] = {
@@ -66,7 +66,7 @@ def _loss_and_parts(
             return loss.for_targets(), (part,)
     known = np.unique(given.y) if classes is None else classes
     check_labels(known, given.y)
-    given = weighted(given, known, class_factors(stated.class_weight, known, given.y))
+    given = apply_class_weights(given, known, class_factors(stated.class_weight, known, given.y))
     if coupled is None:
         return loss, one_vs_rest(known, given)
     part = Part(labels=codes(known, given.y), weight=given.weight)

@@ -95,7 +95,7 @@ class Audit:
     __repr__ = __str__
 
     def _findings(self) -> dict[str, str]:
-        """What is proven, by name."""
+        """The proven numbers, by name."""
         if self.separable:
             return {"no minimum exists": "the classes are separable and nothing is penalised"}
         low, high = self.relative_excess

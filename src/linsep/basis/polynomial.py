@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound="Monomials")
 
 
 class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the two classes share: a concrete one says which monomials."""
+    """Base of the two classes; a concrete one chooses the monomials."""
 
     @abstractmethod
     def _expansion(self) -> PolynomialFeatures:

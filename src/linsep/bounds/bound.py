@@ -60,7 +60,11 @@ class Bound:
 
     def __str__(self) -> str:
         text = f"{self.name}: "
-        text += self._rounded() if self.of == "rows" else f"{self.of} {self.sign} {self._rounded()}"
+        text += (
+            self._format_value()
+            if self.of == "rows"
+            else f"{self.of} {self.sign} {self._format_value()}"
+        )
         if self.holds_with < 1:
             text += f" at confidence {self.holds_with:g}"
         if self.vacuous:
@@ -69,7 +73,7 @@ class Bound:
 
     __repr__ = __str__
 
-    def _rounded(self) -> str:
+    def _format_value(self) -> str:
         """Four decimals for errors and risks, whole numbers for counts; never in its own favour."""
         if self.of not in ("error", "risk"):
             return str(math.ceil(self.value * (1 - 1e-12)))  # 484.0000000002 is 484 and rounding

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.exact.dyadic import nearest
 
 #: A float only where it is infinite, or where too many rows are as large.
@@ -55,7 +55,7 @@ def square(values: Iterable[Fraction]) -> Fraction:
 def rows_at(rows: Any, places: Any) -> list[list[Fraction]]:
     """Some rows, dense or sparse, without rounding."""
     part = rows[places]
-    return [fractions(row) for row in (part.toarray() if sp.issparse(part) else part)]
+    return [fractions(row) for row in dense(part)]
 
 
 def largest_square(rows: Any) -> Rational:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Memory
 from linsep.errors import Refused
 from linsep.hyperplane import Hyperplane
@@ -54,7 +54,7 @@ def shortest(rows: Any, begin: IntArray, centre: FloatArray | None = None) -> Fl
         cheap[-1] = 100.0
     work = begin
     for _ in range(_ROUNDS):
-        part = np.asarray(rows[work].toarray() if sp.issparse(rows) else rows[work])
+        part = np.asarray(dense(rows[work]))
         if centre is not None:
             part = np.column_stack([part[:, :-1] - part[:, -1:] * centre, part[:, -1]])
         near = _least_distance(part * cheap)

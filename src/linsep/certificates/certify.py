@@ -13,18 +13,17 @@ from linsep.certificates.closing import from_sums, ridge_certificate
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST, judged, local_certificate
+from linsep.certificates.local import LARGEST, certify_locally, local_certificate
 from linsep.certificates.local_sums import local_certificate_by_sums
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import SMALLEST, Optimality, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
-from linsep.certificates.recheck import Part, chunks, given, nothing_to_fit, score
+from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
 from linsep.errors import Refused
 from linsep.interrupts import if_in_time
-from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
 from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
@@ -50,7 +49,7 @@ def prove(
         return solution, found
     if found.certified:
         return _reproducible(problem, solution, found)
-    if not (_stretchable(problem) and _drowned(found)):
+    if not (_stretchable(problem) and _is_limited_by_rounding(found)):
         return solution, found
 
     def stretch() -> tuple[Solution, Optimality]:
@@ -77,7 +76,7 @@ def _reproducible(
         return solution, found
     if problem.data.location is Location.CLUSTER or problem.lam == 0.0:
         return solution, found
-    u = problem.unfolded(np.ascontiguousarray(solution.W[:, 0]), kept)
+    u = problem.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)
     other = certify(problem, explicit, found.tol)
     return (explicit, other) if other.certified else (solution, found)
@@ -113,16 +112,12 @@ def certify(
 
 def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimality:
     """The certificate of a hard margin; in exact arithmetic if the dual point has the digits for it."""
-    data = problem.data
-    vectors = data.X, data.sign, data.weight, solution.W, solution.dual
-    found = margin_certificate(*vectors, fit_intercept=problem.fit_intercept, tol=tol)
+    part = _part(problem, solution, tol)
+    found = margin_certificate(part)
     if found.certified or not _is_doubled(solution):
         return found
     with suppress(OverflowError):
-        exact = margin_certificate(
-            *vectors, fit_intercept=problem.fit_intercept, tol=tol, exact=True
-        )
-        return min(found, exact, key=preference)
+        return min(found, margin_certificate(part, exact=True), key=preference)
     return found
 
 
@@ -131,7 +126,7 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    hidden = _is_doubled(solution) or _drowned(found)
+    hidden = _is_doubled(solution) or _is_limited_by_rounding(found)
     if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
         part, rounded = _part(problem, solution, tol), found
         precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
@@ -156,11 +151,19 @@ def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
     return _assemble(problem, theta, sums, longest, entry, tol)
 
 
-def _part(problem: Problem | GroupProblem, solution: Solution, tol: float) -> Part:
+def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float) -> Part:
     """The problem and what is proposed for it, as an independent check reads them."""
     data = problem.data
-    vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
-    return Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
+    coupled = isinstance(problem, CoupledProblem)
+    targets = (
+        (None, None, data.weight, data.labels)
+        if coupled
+        else (data.sign, data.offset, data.weight, None)
+    )
+    return Part(
+        *(problem.loss, problem.penalty, problem.fit_intercept, data.X),
+        *(*targets, solution.W, solution.dual, tol),
+    )
 
 
 def _is_doubled(solution: Solution) -> bool:
@@ -174,18 +177,8 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
     Nothing is proven where it needs python-flint, or where the objective is no float64 number of full precision.
     """
     nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
-    data = problem.data
-    margins: tuple[FloatArray, FloatArray | None] = (np.ones(data.n), None)
-    if not isinstance(problem, CoupledProblem):
-        margins = (data.sign, data.offset)
     try:
-        found = exact_certificate(
-            *(problem.loss, data.X, *margins, data.weight, solution.W, solution.dual),
-            penalty=problem.penalty,
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            labels=data.labels,
-        )
+        found = exact_certificate(_part(problem, solution, tol))
     except (Refused, OverflowError):
         return nothing
     if (found.primal > 0.0 or found.gap > 0.0) and not SMALLEST <= found.primal < math.inf:
@@ -199,7 +192,7 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
     return replace(found, gap=gap, relative_gap=share, coef_error=distance, certified=share <= tol)
 
 
-def _drowned(found: Optimality) -> bool:
+def _is_limited_by_rounding(found: Optimality) -> bool:
     """Whether the certificate falls short of tol for its rounding allowance, at least in good part."""
     scale = max(abs(found.primal), abs(found.dual))
     return not found.certified and not found.rounding <= 0.05 * found.tol * scale
@@ -217,7 +210,7 @@ def _stretch(problem: Problem, solution: Solution) -> Solution | None:
     data, theta = problem.data, np.ascontiguousarray(solution.W[:, 0])
     sizes, share, most = np.abs(theta), 4.0 * score_share(data.d), 0.0
     for rows, block in chunks(data.X):
-        counted = given(data.weight, rows, 1.0) > 0.0
+        counted = vector_or_default(data.weight, rows, 1.0) > 0.0
         m = np.asarray(data.sign[rows]) * score(block, theta[:, None])[:, 0]
         e = share * score(abs(block), sizes[:, None])[:, 0]
         near = counted & (m - e < 1.0) & (m >= 1.0 - _STRETCH * e) & (m > 0.5)
@@ -284,20 +277,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         bounds.append(_exactly(problem, solution, tol))
         if bounds[-1].certified or not problem.loss.smooth or penalty.l1 > 0.0:
             return min(bounds, key=preference)
-    assert isinstance(problem.loss, Multinomial) and data.labels is not None
-    bounds.append(
-        softmax_local_certificate(
-            problem.loss,
-            data.X,
-            data.labels,
-            data.weight,
-            W,
-            lam=problem.lam,
-            fit_intercept=problem.fit_intercept,
-            scale=penalty.scale,
-            tol=tol,
-        )
-    )
+    bounds.append(softmax_local_certificate(_part(problem, solution, tol)))
     return min(bounds, key=preference)
 
 
@@ -307,22 +287,10 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         part = KernelRows.of(data, problem.fit_intercept, problem.lam)
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)
-        return judged(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
+        return certify_locally(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
     if problem.loss.smooth and data.d < LARGEST:
         theta = np.ascontiguousarray(solution.W[:, 0])
         found = local_certificate_by_sums(problem, theta, tol)
         if found.certified or not data.fits_memory():
             return found
-    return local_certificate(
-        problem.loss,
-        data.X,
-        data.sign,
-        data.offset,
-        data.weight,
-        solution.W,
-        lam=problem.lam,
-        fit_intercept=problem.fit_intercept,
-        scale=scale,
-        tol=tol,
-        dual=solution.dual,
-    )
+    return local_certificate(_part(problem, solution, tol))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.certificates.optimality import Optimality, combine, relative
-from linsep.certificates.recheck import Part, chunks, given, score, weigh
+from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
@@ -35,7 +35,7 @@ _UNDERFLOW = 2.0**-1068
 _SHORT = 0.1
 
 
-def altered(model: Any, parts: Sequence[Part]) -> str | None:
+def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
     """Which parameter or fitted attribute of the estimator is not the one of its fit, if any."""
     fits = getattr(model, "_fits", None)
     if fits is None:
@@ -72,15 +72,15 @@ def _altered_parameter(model: Any, recipe: Any) -> str | None:
             return f"{name} is {now!r} now, but the model was fitted with {value!r}."
     if resolved_penalty(model, fitted) != fitted:
         return "penalty_factor or feature_groups are not those that the model was fitted with."
-    if _asked_loss(model, recipe.loss) != recipe.loss:
+    if _current_loss(model, recipe.loss) != recipe.loss:
         return f"The parameters ask for another loss than {recipe.loss!r}, which was fitted."
     return None
 
 
-def _asked_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
+def _current_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
     """The loss that the parameters of the model ask for now; None if they are unsound."""
     with suppress(LinsepError):
-        return model._asked_loss() if hasattr(model, "_asked_loss") else fitted
+        return model._current_loss() if hasattr(model, "_current_loss") else fitted
     return None
 
 
@@ -102,14 +102,14 @@ def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:
 def contradiction(
     claimed: Optimality, parts: Sequence[Part], found: Sequence[Optimality]
 ) -> str | None:
-    """What the claim says that the data or the claim itself deny, or None."""
+    """The first statement of a claim that the data or the claim itself contradict, or None."""
     claims = claimed.parts if claimed.parts else (claimed,)
     if len(claims) != len(parts):
         return f"The claim has {len(claims)} parts, the model {len(parts)}."
     if claimed.parts:
         whole = combine(claims)
         for name in ("primal", "dual", "gap", "relative_gap", "coef_error", "rounding", "tol"):
-            if not _same(getattr(claimed, name), getattr(whole, name)):
+            if not _is_close(getattr(claimed, name), getattr(whole, name)):
                 return f"The claim contradicts itself: {name} does not follow from its parts."
         if claimed.certified != whole.certified or claimed.kind != whole.kind:
             return "The claim contradicts itself: it does not follow from its parts."
@@ -120,7 +120,7 @@ def contradiction(
     return None
 
 
-def _same(a: float, b: float) -> bool:
+def _is_close(a: float, b: float) -> bool:
     if math.isinf(a) or math.isinf(b):
         return a == b
     return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
@@ -165,7 +165,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # digits of a subnormal gap
     share = relative(claim.gap, claim.primal, claim.dual)
     if not free and not (
-        _same(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
+        _is_close(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
     ):
         return "The claim contradicts itself: relative_gap is not gap over objective."
     known = claim.kind != "local" and lam > 0.0 and math.isfinite(claim.coef_error)
@@ -182,7 +182,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
 
 
 def _deny(claim: Optimality, part: Part, found: Optimality) -> str | None:
-    """What the rows deny of a claim, or None."""
+    """The first statement of a claim that the rows contradict, or None."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
@@ -244,7 +244,7 @@ def _may_be_relaxed(part: Part) -> bool:
 
 
 def _allowance(part: Part, found: Optimality) -> float:
-    """What rounding may do to an objective and its bound in a plain pass over the rows, in reported units.
+    """Rounding allowance of an objective and its bound in a plain pass over the rows, in reported units.
 
     As in ``closing``, for sums over all rows one after another. Rows on a cluster are not read once more: the rounding
     of what was found there, some times over, takes its place.
@@ -262,7 +262,7 @@ def _allowance(part: Part, found: Optimality) -> float:
     share, chain = 2.0 * score_share(d * W.shape[1]), (n + 64 + 16 * W.shape[1]) * ROUNDOFF
     with np.errstate(over="ignore", invalid="ignore"):
         for rows, block in chunks(part.X):
-            s = given(part.weight, rows, 1.0)
+            s = vector_or_default(part.weight, rows, 1.0)
             reach = score(abs(block), sizes)
             if isinstance(part.loss, CoupledLoss):
                 q = reach.max(axis=1)
@@ -283,7 +283,10 @@ def _pointwise(
 ) -> tuple[Any, Any, Any]:
     """Size of the margins, losses, and steepest slopes (or dual variables) of some rows."""
     assert isinstance(part.loss, Loss)
-    o, sign = given(part.offset, rows, 0.0), np.asarray(part.sigma[rows], dtype=np.float64)
+    o, sign = (
+        vector_or_default(part.offset, rows, 0.0),
+        np.asarray(part.sigma[rows], dtype=np.float64),
+    )
     m = sign * score(block, part.W)[:, 0] + o
     q = reach + np.abs(o)
     steep = steepest_slope(part.loss, m, share * q)

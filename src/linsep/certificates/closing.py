@@ -117,7 +117,7 @@ def ridge_certificate(
     """``from_sums`` of flat sums without an absolute penalty, by its native text (kernels/sums/enclosure.hpp)."""
     lam = penalty.l2
     return enclose(
-        *_kernels.enclosed(sums, theta, lam, fit_intercept, rows_per_sum),
+        *_kernels.enclose(sums, theta, lam, fit_intercept, rows_per_sum),
         scale=penalty.scale,
         tol=tol,
         distance=math.sqrt(2.0 / lam),

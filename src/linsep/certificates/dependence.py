@@ -120,7 +120,7 @@ def describe_near_dependence(
     if n * float(part.size) ** 2 > _LARGEST:
         return ""
     constant = _nearly_constant(part) if fit_intercept else []
-    involved = constant[:1] or _involved(part, s > 0.0)
+    involved = constant[:1] or _dependent_columns(part, s > 0.0)
     listed = ", ".join(f"{j} ({names[j]!r})" if names is not None else str(j) for j in involved)
     if len(involved) == 1:
         return f"Column {listed} is nearly constant: subtract its mean, or leave it out."
@@ -141,7 +141,7 @@ def _nearly_constant(part: Rows) -> list[int]:
     return [int(j) for j in np.flatnonzero((spread > 0.0) & (spread <= _VISIBLE * size))]
 
 
-def _involved(part: Rows, counts: Mask) -> list[int]:
+def _dependent_columns(part: Rows, counts: Mask) -> list[int]:
     """The columns that matter most in one near dependence; none if there is none."""
     near = _Near.of(part, counts, _VISIBLE)
     if near is None:

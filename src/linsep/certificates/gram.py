@@ -135,7 +135,7 @@ def _values(
     rounding = float(np.where(live, s * steep * errs, 0.0).sum())
     rounding += chain * float(value.sum() + np.abs(share).sum()) + 2.0 * lam * e * R * R
     off, far = 2.0 * chain, lam * np.abs(a * Ka)
-    dearest = max(
+    largest_cost = max(
         off * float(np.abs(share[side]).sum() + far[side].sum()) for side in (plus, ~plus)
     )
-    return primal, bound, rounding + dearest + 0.5 * lam * off * off * R * R
+    return primal, bound, rounding + largest_cost + 0.5 * lam * off * off * R * R

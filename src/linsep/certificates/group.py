@@ -7,7 +7,7 @@ Lower bound. With v = sum s sigma u x and A = sum s (l*(-u) + u offset), every f
 Where l2 = 0 (l1_ratio = 1) all |v_g| <= l1_g is needed: all u are multiplied by the largest kappa <= 1 that reaches it,
 and P >= -kappa A, as l* is convex with l*(0) = 0. Features with the factor 0 need v_j = 0 exactly, like the intercept.
 Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With them,
-``unpenalised.cleared`` finds u for which a point that satisfies all these conditions exactly is proven to exist
+``unpenalised.feasible_point`` finds u for which a point that satisfies all these conditions exactly is proven to exist
 within c_i of u_i; the conjugates are taken at their largest within c, and v moves by at most sum s c |x|.
 
 Rounding is bounded as in ``closing``. Omega* is 1/l2_min-smooth, so an error e of v costs at most
@@ -32,14 +32,14 @@ from linsep.certificates.recheck import (
     chunks,
     closing_sums_numpy,
     dual_point,
-    given,
     longest_sum,
     row_norms,
     score,
+    vector_or_default,
     weigh,
 )
 from linsep.certificates.rows import UNDERFLOW, DoubledRows, Rows
-from linsep.certificates.unpenalised import cleared, largest_conjugates
+from linsep.certificates.unpenalised import feasible_point, largest_conjugates
 from linsep.interrupts import if_in_time
 from linsep.losses import Loss
 from linsep.penalties import GroupElasticNet
@@ -72,7 +72,7 @@ def _by_sums(part: Part, precise: bool) -> Optimality:
     return _assemble(part, part.penalty, _sums(part, part.loss, held, precise), held)
 
 
-def cleared_dual(part: Part) -> Part:
+def repair_dual(part: Part) -> Part:
     """The part with dual variables for which the unpenalised columns of v vanish, up to rounding, if any are known."""
     penalised = part.penalty.uniform or not part.penalty.unpenalised(part.X.shape[1]).any()
     if penalised or not isinstance(part.loss, Loss):
@@ -96,7 +96,10 @@ def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
     """
     n, d = part.X.shape
     everyone = slice(0, n)
-    s, o = given(part.weight, everyone, 1.0), given(part.offset, everyone, 0.0)
+    s, o = (
+        vector_or_default(part.weight, everyone, 1.0),
+        vector_or_default(part.offset, everyone, 0.0),
+    )
     sigma, m, u = np.asarray(part.sigma, dtype=np.float64), np.empty(n), np.empty(n)
     for rows, block in chunks(part.X):
         m[rows] = sigma[rows] * score(block, part.W)[:, 0] + o[rows]
@@ -106,7 +109,7 @@ def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
     own = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
     if precise:
         own = DoubledRows.of(own) or own
-    found = cleared(loss, own, u, part.tol) if np.isfinite(u).all() else None
+    found = feasible_point(loss, own, u, part.tol) if np.isfinite(u).all() else None
     if found is None:
         return _Held(np.zeros(n), np.full(n, math.inf))
     u, c = found
@@ -130,7 +133,8 @@ def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSu
     """The sums for the worst point within c of u, both sides in one."""
     n = part.X.shape[0]
     s, o = (
-        given(v, slice(0, n), default) for v, default in ((part.weight, 1.0), (part.offset, 0.0))
+        vector_or_default(v, slice(0, n), default)
+        for v, default in ((part.weight, 1.0), (part.offset, 0.0))
     )
     worst, size = largest_conjugates(loss, held.u, held.c, o)
     moved = along = 0.0

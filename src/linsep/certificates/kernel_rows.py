@@ -14,7 +14,7 @@ import numpy as np
 from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.certificates.metric import AMPLE, Metric
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
@@ -32,7 +32,10 @@ class KernelRows(Rows):
     def of(cls, data: Dataset, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
         """All rows."""
         everyone = slice(0, data.n)
-        offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)
+        offset, weight = (
+            vector_or_default(data.offset, everyone, 0.0),
+            vector_or_default(data.weight, everyone, 1.0),
+        )
         return cls(data.X, data.sign, offset, weight, fit_intercept, lam, data)
 
     @property
@@ -45,7 +48,7 @@ class KernelRows(Rows):
         order, centre = self.data.d + 1, np.zeros(self.data.d)
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
+            _kernels.gram(block.rows, block.lo, block.hi, _values_of(block, h), centre, out)
 
         G = self.data.sum(add, order * order).reshape(order, order)
         H = symmetric(G, self.data.sparse)
@@ -59,15 +62,15 @@ class KernelRows(Rows):
         reach = np.empty(self.data.n)
 
         def put(block: Block, out: FloatArray) -> None:
-            _of(block, reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
+            _values_of(block, reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
 
         self.data.sum(put, 1)
         return reach * AMPLE
 
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
-        """What one visit of the rows finds at the answer."""
+        """Objective, gradient and their rounding errors at theta (one pass)."""
         data, order, size = self.data, self.data.d + 1, self.size
-        at, whole, push = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
+        at, whole, slopes = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
         whole[:size] = theta
 
         def add(block: Block, out: FloatArray) -> None:
@@ -76,12 +79,16 @@ class KernelRows(Rows):
             _kernels.scores(block.rows, block.lo, block.hi, whole, z)
             _kernels.reaches(block.rows, block.lo, block.hi, whole, reach)
             s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
-            loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
-            out[:2] += loss_sum, doubt
-            push[here] = sign * at.slope[here]
-            _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[2 : 2 + order])
-            np.abs(at.slope[here], out=push[here])
-            _kernels.moments(block.rows, block.lo, block.hi, _of(block, push), out[2 + order :])
+            loss_sum, loss_error = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
+            out[:2] += loss_sum, loss_error
+            slopes[here] = sign * at.slope[here]
+            _kernels.combine(
+                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 : 2 + order]
+            )
+            np.abs(at.slope[here], out=slopes[here])
+            _kernels.moments(
+                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 + order :]
+            )
 
         out = data.sum(add, 2 + order + 2 * data.d + 1)
         at.primal, at.rounding = (float(v) for v in out[:2])
@@ -92,7 +99,7 @@ class KernelRows(Rows):
         return at
 
 
-def _of(block: Block, values: FloatArray) -> FloatArray:
+def _values_of(block: Block, values: FloatArray) -> FloatArray:
     """The entries of a vector over all rows that belong to the rows of the block's array."""
     return values[block.first : block.first + block.rows.n]
 

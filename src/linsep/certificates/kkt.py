@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.certificates.recheck import Part, chunks, given, score, weigh
+from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import GroupElasticNet
 from linsep.problem import hard_margin
@@ -77,10 +77,10 @@ def _residuals(part: Part, alpha: FloatArray) -> KKT:
     box = slack = 0.0
     total = float(alpha.sum())
     for rows, block in chunks(part.X):
-        cap = scale * given(part.weight, rows, 1.0)
+        cap = scale * vector_or_default(part.weight, rows, 1.0)
         a, Z = alpha[rows].reshape(-1, W.shape[1]), score(block, W)
         if isinstance(part.loss, CoupledLoss):
-            signed, outside, gaps = _coupled(part.loss, part.labels[rows], cap, a, Z)
+            signed, outside, gaps = _coupled_residuals(part.loss, part.labels[rows], cap, a, Z)
         else:
             signed, outside, gaps = _two_class(part, rows, cap, a[:, 0], Z[:, 0], total)
         v += block.T @ signed
@@ -120,7 +120,7 @@ def _two_class(
     return (sigma * alpha)[:, None], max(0.0, float(outside.max())), gaps
 
 
-def _coupled(
+def _coupled_residuals(
     loss: CoupledLoss, labels: Any, cap: FloatArray, alpha: FloatArray, Z: FloatArray
 ) -> tuple[FloatArray, float, FloatArray]:
     """Alpha itself, the largest violation of the simplex, Fenchel-Young slacks."""

@@ -35,8 +35,8 @@ from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.recheck import Dual, given, weigh
-from linsep.certificates.rows import Answer, DoubledRows, Rows, curved
+from linsep.certificates.recheck import Dual, Part, vector_or_default, weigh
+from linsep.certificates.rows import Answer, DoubledRows, Rows, row_curvatures
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
@@ -49,51 +49,39 @@ _SHARP = 0.5
 
 
 def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
-    """What one visit of the rows finds at theta."""
+    """Objective, gradient and their rounding errors at theta (one pass)."""
     at = Answer.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
-        value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
+        value, loss_error = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
         g, slack = part.pull(A, part.sigma[rows] * at.slope[rows])
         at.g += g
         at.sum_error += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
-        at.rounding += part.chain * value + doubt
+        at.rounding += part.chain * value + loss_error
     at.penalise(part.lam, theta, part.X.shape[1])
     return at
 
 
-def local_certificate(  # noqa: PLR0913
-    loss: Loss,
-    X: Any,
-    sigma: FloatArray,
-    offset: FloatArray | None,
-    weight: FloatArray | None,
-    W: FloatArray,
-    *,
-    lam: float,
-    fit_intercept: bool,
-    scale: float,
-    tol: float,
-    dual: Dual | None = None,
-) -> Optimality:
-    """Certify W (d+1, 1) by the curvature of a smooth loss; lam may be 0.
+def local_certificate(part: Part) -> Optimality:
+    """Certify the coefficients of a pointwise problem by the curvature of its loss; the penalty may be 0.
 
-    If lam = 0 and curvature does not suffice (a loss with kinks or straight pieces), a dual point made feasible
-    for no penalty is tried: ``dual``, or else the slopes at W.
+    Without a penalty, if curvature does not suffice (a loss with kinks or straight pieces), the dual point is made
+    feasible and tried.
     """
-    everyone = slice(0, X.shape[0])
+    assert isinstance(part.loss, Loss)
+    everyone, penalty = slice(0, part.X.shape[0]), part.penalty
     vectors = (
-        given(sigma, everyone, 1.0),
-        given(offset, everyone, 0.0),
-        given(weight, everyone, 1.0),
+        vector_or_default(part.sigma, everyone, 1.0),
+        vector_or_default(part.offset, everyone, 0.0),
+        vector_or_default(part.weight, everyone, 1.0),
     )
-    part = Rows(X, *vectors, fit_intercept, lam)
-    at = visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
-    return judged(loss, part, at, scale=scale, tol=tol, dual=dual)
+    rows = Rows(part.X, *vectors, part.fit_intercept, penalty.l2)
+    at = visit(part.loss, rows, np.asarray(part.W, dtype=np.float64)[: rows.size, 0])
+    return certify_locally(part.loss, rows, at, scale=penalty.scale, tol=part.tol, dual=part.dual)
 
 
-def judged(
-    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
+def certify_locally(
+    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
@@ -112,7 +100,7 @@ def _argue(
     loss: Loss,
     part: Rows,
     at: Answer,
-    dual: Dual | None,
+    dual: Dual,
     float64_rounding: float,
     *,
     scale: float,
@@ -176,7 +164,7 @@ def constant_loss(
 
 def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
     """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
-    h = curved(part.weight, loss.curvature(at.m))
+    h = row_curvatures(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
         return math.inf, math.inf
     if loss.constant_curvature:
@@ -197,7 +185,7 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
     def kappa_at(rho: float) -> float:
         # Adding up |m| and the radius rounds by at most 2 u (|m| + e + rho reach).
         radius = (at.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(at.m)
-        low = curved(part.weight, loss.curvature_floor(at.m, radius))
+        low = row_curvatures(part.weight, loss.curvature_floor(at.m, radius))
         share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / AMPLE
         kappa = share * metric.floor  # as sum s h_lo x~ x~' >= share * H
         return kappa if kappa >= 0.5 else max(kappa, part.floor(metric, low / AMPLE))

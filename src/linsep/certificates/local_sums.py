@@ -24,7 +24,7 @@ from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reac
 from linsep.certificates.local import coefficient_distance
 from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.rows import TINY, UNDERFLOW, Answer, curved
+from linsep.certificates.rows import TINY, UNDERFLOW, Answer, row_curvatures
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -39,7 +39,7 @@ def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -
     """Certify theta (d+1,) by the curvature of a smooth loss; nothing is proven if H may be singular (two rounds)."""
     data, size = problem.data, problem.data.d + int(problem.fit_intercept)
     rows = _RowsAt(problem.loss, theta.copy(), size)
-    sums = data.sum(rows.first, rows.length, reads=())
+    sums = data.sum(rows.add_first_round, rows.length, reads=())
     at, H = _answer(problem, rows, sums)
     drop, distance = math.inf, math.inf
     metric = _metric(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
@@ -77,16 +77,16 @@ class _RowsAt:
         offset = np.zeros(hi - lo) if block.offset is None else block.offset[lo:hi]
         m, e = block.margins(block.scores(self.theta)), margin_error(self.size, reach, offset)
         at = Answer.empty(hi - lo, self.theta)
-        value, doubt = at.put(self.loss, slice(0, hi - lo), m, e, s)
-        return at, curved(s, self.loss.curvature(m)), value, doubt
+        value, loss_error = at.put(self.loss, slice(0, hi - lo), m, e, s)
+        return at, row_curvatures(s, self.loss.curvature(m)), value, loss_error
 
-    def first(self, block: Block, out: FloatArray) -> None:
+    def add_first_round(self, block: Block, out: FloatArray) -> None:
         """Add what the first round needs."""
-        at, h, value, doubt = self.visit(block)
+        at, h, value, loss_error = self.visit(block)
         order, lo, hi = len(self.theta), block.lo, block.hi
         g, moments, H = np.split(out[2:], [order, 3 * order - 1])
         factors = np.empty(block.rows.n)  # of which the kernels read those of this block
-        out[:2] += value, doubt
+        out[:2] += value, loss_error
         factors[lo:hi] = block.sign[lo:hi] * at.slope
         _kernels.combine(block.rows, lo, hi, factors, g)
         factors[lo:hi] = np.abs(at.slope)
@@ -137,7 +137,7 @@ def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[
         ratios = np.ones(len(radii))
         for k, rho in enumerate(radii):
             radius = (here.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(here.m)
-            low = curved(s, loss.curvature_floor(here.m, radius))
+            low = row_curvatures(s, loss.curvature_floor(here.m, radius))
             ratios[k] = (low[live] / h[live]).min(initial=1.0)
         return (ratios,)
 

@@ -44,7 +44,7 @@ _LEAST, _MOST = 2.0**-1000, 2.0**1000
 
 @dataclass(frozen=True)
 class LossFactor:
-    """The plain loss and the penalty with c C in place of C, and the way back to the loss that was asked for."""
+    """The plain loss and the penalty with c C in place of C, and the way back to the scaled loss."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
@@ -55,7 +55,7 @@ class LossFactor:
 
     @property
     def plain(self) -> bool:
-        """Whether the loss that was asked for is not scaled."""
+        """Whether the loss is not scaled."""
         return not self.scaled
 
     def tol(self, asked: float) -> float:
@@ -81,10 +81,10 @@ class LossFactor:
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
         return Explicit(
-            self._divided(dual.u), None if dual.rest is None else dual.rest / self.factor
+            self._divide_dual(dual.u), None if dual.rest is None else dual.rest / self.factor
         )
 
-    def _divided(self, u: FloatArray) -> FloatArray:
+    def _divide_dual(self, u: FloatArray) -> FloatArray:
         assert not isinstance(self.loss, CoupledLoss)
         return np.clip(u / self.factor, *self.loss.domain)
 
@@ -95,7 +95,7 @@ class LossFactor:
         u = self.factor * dual.u
         if dual.rest is None:
             return Explicit(u)
-        lost = dual.u - self._divided(u)  # exact: neighbouring numbers
+        lost = dual.u - self._divide_dual(u)  # exact: neighbouring numbers
         return Explicit(u, self.factor * (lost + dual.rest))
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
@@ -104,7 +104,7 @@ class LossFactor:
         return tuple(replace(line, primal=c * line.primal, dual=c * line.dual) for line in lines)
 
     def certificate(self, found: Optimality, tol: float) -> Optimality:
-        """What a certificate of the plain problem proves about the user's, for the relative gap ``tol``."""
+        """The certificate of the user's problem, from that of the plain one, for the relative gap ``tol``."""
         if self.plain:
             return found
         if not math.isfinite(found.gap):
@@ -112,7 +112,7 @@ class LossFactor:
         if self.objective != 1.0:
             found = self._multiply(found)
         elif not self.exact:
-            found = self._widened(found)
+            found = self._widen(found)
         return replace(found, tol=tol, certified=found.relative_gap <= tol)
 
     def _multiply(self, found: Optimality) -> Optimality:
@@ -132,7 +132,7 @@ class LossFactor:
             rounding=c * found.rounding * _UP,
         )
 
-    def _widened(self, found: Optimality) -> Optimality:
+    def _widen(self, found: Optimality) -> Optimality:
         """The certificate for c C from that for c C rounded."""
         lost = 4.0 * ROUNDOFF * (abs(found.primal) + found.rounding)
         gap, dual = (found.gap + lost) * _UP, found.dual * (1.0 - 4.0 * ROUNDOFF)

@@ -17,11 +17,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.certificates.optimality import Optimality, relative
-from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
+from linsep.certificates.recheck import Dual, Part, chunks, row_norms, score, vector_or_default
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
@@ -30,29 +29,20 @@ from linsep.solution import Explicit
 _EXACT_ENTRIES = 20_000
 
 
-def margin_certificate(
-    X: Any,
-    sigma: FloatArray,
-    weight: FloatArray | None,
-    W: FloatArray,
-    dual: Dual,
-    *,
-    fit_intercept: bool,
-    tol: float,
-    exact: bool = False,
-) -> Optimality:
-    """Enclose 1/2 |w*|^2; W is (d+1, 1). Rows of weight 0 are not there."""
-    alpha, rest = _multipliers(dual, X.shape[0], weight)
-    theta = np.asarray(W, dtype=np.float64)[:, 0]
+def margin_certificate(part: Part, *, exact: bool = False) -> Optimality:
+    """Enclose 1/2 |w*|^2. Rows of weight 0 are not there."""
+    X, sigma, weight, tol = part.X, part.sigma, part.weight, part.tol
+    alpha, rest = _multipliers(part.dual, X.shape[0], weight)
+    theta = np.asarray(part.W, dtype=np.float64)[:, 0]
     low = _smallest_margin(X, sigma, weight, theta)
     if exact:
         least = _exact_smallest_margin(X, sigma, weight, theta)
         if least > 0 if low > 0.0 else least >= 1:
-            bound = _exact_bound(X, sigma, alpha, fit_intercept, rest)
+            bound = _exact_bound(X, sigma, alpha, part.fit_intercept, rest)
             return _exactly(theta, least, bound, tol)
     w = theta[:-1]
     primal = 0.5 * float(w @ w)
-    lower = _lower_bound(X, sigma, alpha, fit_intercept)
+    lower = _lower_bound(X, sigma, alpha, part.fit_intercept)
     if not low > 0.0:
         return Optimality(math.inf, lower, math.inf, math.inf, math.inf, tol, False, math.inf)
     grown = 1.0 / min(low, 1.0)
@@ -107,7 +97,7 @@ def _smallest_margin(
     for rows, block in chunks(X):
         m = np.asarray(sigma[rows]) * score(block, theta[:, None])[:, 0]
         loose = m - (len(theta) + 8) * ROUNDOFF * (row_norms(block) * size + shift)
-        counted = given(weight, rows, 1.0) > 0.0
+        counted = vector_or_default(weight, rows, 1.0) > 0.0
         near = counted & (loose <= min(smallest, float(m[counted].min(initial=math.inf))))
         if near.any():  # |x|.|w| is the sharper bound; only the closest rows need it
             reach = score(abs(block[np.flatnonzero(near)]), np.abs(theta)[:, None])[:, 0]
@@ -152,7 +142,7 @@ def _exact_bound(
     if not len(used):
         return Fraction(0)
     block = X[used].astype(np.float64)
-    rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
+    rows = DyadicRows.of(dense(block))
     sign, a = sigma[used], Dyadic.of(alpha[used])
     a = a if rest is None else (a + Dyadic.of(rest[used])).positive()
     both = [Dyadic(np.where(sign == s, a.num, 0), a.exp) for s in (1, -1)]
@@ -206,11 +196,11 @@ def _exact_smallest_margin(
         error = (len(theta) + 8) * ROUNDOFF * score(abs(block), np.abs(theta)[:, None])[
             :, 0
         ] + 1e-300
-        counted = given(weight, rows, 1.0) > 0.0
+        counted = vector_or_default(weight, rows, 1.0) > 0.0
         limit = min(limit, float((m + error)[counted].min(initial=math.inf)))
         near = np.flatnonzero(counted & (m - error <= limit))
         if len(near):
-            part = block[near].toarray() if sp.issparse(block) else block[near]
+            part = dense(block[near])
             scores = DyadicRows.of(part).dot(Dyadic.of(theta[:-1])) + Dyadic.of(theta[-1])
             least = min((Dyadic.of(sign[near]) * scores).fractions())
             smallest = least if smallest is None else min(smallest, least)

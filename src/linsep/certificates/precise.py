@@ -19,8 +19,8 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import BoundedSums, from_sums
 from linsep.certificates.optimality import Optimality
-from linsep.certificates.recheck import Dual, Part, chunks, dual_point, given
-from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transposed, two_product
+from linsep.certificates.recheck import Dual, Part, chunks, dual_point, vector_or_default
+from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transpose, two_product
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
 from linsep.solution import Explicit
@@ -54,7 +54,7 @@ def margins(X: Any, sign: FloatArray, offset: FloatArray, theta: FloatArray) -> 
     with np.errstate(over="ignore", invalid="ignore"):
         z = scaled_product(X, theta[:-1, None]).column(0)
         z = z.plus(Pair.of(np.full(len(sign), theta[-1])))
-        return z.signed(sign).plus(Pair.of(offset))
+        return z.times_sign(sign).plus(Pair.of(offset))
 
 
 def precise_certificate(part: Part) -> Optimality:
@@ -82,7 +82,7 @@ def precise_sums(part: Part) -> BoundedSums:
     v = [Pair.of(np.zeros(d)), Pair.of(np.zeros(d))]
     error = 0.0
     for rows, block in chunks(X):
-        s, o = given(part.weight, rows, 1.0), given(part.offset, rows, 0.0)
+        s, o = vector_or_default(part.weight, rows, 1.0), vector_or_default(part.offset, rows, 0.0)
         sign = np.asarray(part.sigma[rows], dtype=np.float64)
         m = margins(block, sign, o, theta)
         u = dual_point(loss, part.dual, rows, block, sign, o, m.hi, s)
@@ -95,7 +95,7 @@ def precise_sums(part: Part) -> BoundedSums:
             base, plus = s * loss.conjugate(-u), sign * u >= 0.0
             shift, shift_lo = two_product(*np.broadcast_arrays(u, o))
             terms = [base, *_exact_products(s, shift), s * shift_lo]
-            masses, columns = _exact_products(s, sign * u), transposed(block)
+            masses, columns = _exact_products(s, sign * u), transpose(block)
             error += _EVALUATION * float((value + np.abs(base)).sum())
             if low.any():
                 terms.append(s * (low * o))
@@ -114,7 +114,7 @@ def precise_sums(part: Part) -> BoundedSums:
 
 
 def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> FloatArray:
-    """What a dual point holds beyond u: numbers that round away in u, and leave the sum in the domain."""
+    """The low parts of a dual point: numbers that round away in u, and leave the sum in the domain."""
     if not isinstance(dual, Explicit) or dual.rest is None:
         return np.zeros_like(u)
     given_u = np.asarray(dual.u[rows], dtype=np.float64).reshape(u.shape)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, squares
 from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
 from linsep.interrupts import check
@@ -98,7 +98,7 @@ def add_up(scalars: list[tuple[float, ...]]) -> list[float]:
     return [math.fsum(column) for column in zip(*scalars, strict=True)]
 
 
-def added(found: Sequence[Sums]) -> Sums:
+def add_sums(found: Sequence[Sums]) -> Sums:
     """The sums over all rows from those over some: scalars exactly rounded, vectors one after another."""
     total = {}
     for field in fields(found[0]):
@@ -111,8 +111,7 @@ def added(found: Sequence[Sums]) -> Sums:
 
 def row_norms(block: Any) -> FloatArray:
     """Euclidean norm of each row."""
-    squares = block.multiply(block) if sp.issparse(block) else block * block
-    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+    return np.sqrt(np.asarray(squares(block).sum(axis=1), dtype=np.float64).ravel())
 
 
 def score(block: Any, W: FloatArray) -> FloatArray:
@@ -120,7 +119,7 @@ def score(block: Any, W: FloatArray) -> FloatArray:
     return np.asarray(block @ W[:-1] + W[-1])
 
 
-def given(values: Any, rows: slice, default: float) -> FloatArray:
+def vector_or_default(values: Any, rows: slice, default: float) -> FloatArray:
     """The entries of an optional vector, or its default."""
     if values is None:
         return np.full(rows.stop - rows.start, default)
@@ -197,7 +196,7 @@ def closing_sums_numpy(
     headers: list[tuple[float, ...]] = []
     v_plus, v_minus = np.zeros(d), np.zeros(d)
     for rows, block in chunks(X):
-        s, o = given(weight, rows, 1.0), given(offset, rows, 0.0)
+        s, o = vector_or_default(weight, rows, 1.0), vector_or_default(offset, rows, 0.0)
         sign = np.asarray(sigma[rows], dtype=np.float64)
         m = sign * score(block, W)[:, 0] + o
         u = dual_point(loss, dual, rows, block, sign, o, m, s)

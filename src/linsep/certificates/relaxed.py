@@ -67,18 +67,18 @@ class Relaxation:
         return Explicit(np.clip(self._width * given.u, -self._width, self._width))
 
     def certificate(self, found: Optimality, W: FloatArray, mass: float) -> Optimality:
-        """What the certificate of the simpler problem says about W in the original; ``mass`` is sum s.
+        """The certificate of W in the original problem, from that of the simpler one; ``mass`` is sum s.
 
         Sums of d terms and quotients of a few factors err by (d + 16) roundoffs of what they are, or underflow;
         ``found.dual`` is free of its own rounding error already.
         """
         w, inner = W[:-1, 0], self.penalty.scale
-        doubt = (len(w) + 16) * ROUNDOFF
+        relative_error = (len(w) + 16) * ROUNDOFF
         slack = 0.0
         if self._kinked:
             q = self.original.conjugate_quadratic
             assert q is not None
-            slack = q * mass * self._width * self._width * (1.0 + doubt)
+            slack = q * mass * self._width * self._width * (1.0 + relative_error)
         penalty = 0.0
         if math.isinf(self.penalty.C):
             penalty = self.original_penalty.value(w)
@@ -87,8 +87,11 @@ class Relaxation:
             return exact_zero(found.tol)
         return enclose(
             primal,
-            self._width * (found.dual / inner) * (1.0 - doubt) - slack,
-            self._width * (found.rounding / inner) + slack + doubt * primal + _PRODUCTS * UNDERFLOW,
+            self._width * (found.dual / inner) * (1.0 - relative_error) - slack,
+            self._width * (found.rounding / inner)
+            + slack
+            + relative_error * primal
+            + _PRODUCTS * UNDERFLOW,
             scale=self.original_penalty.scale,
             tol=found.tol,
             distance=math.inf,

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, dense
 from linsep.certificates.metric import (
     AMPLE,
     Metric,
@@ -57,7 +56,7 @@ def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArra
         check()
         rows = slice(start, min(start + height, n))
         block = X[rows].astype(np.float64)
-        block = block.toarray() if sp.issparse(block) else block
+        block = dense(block)
         yield rows, np.column_stack([block, np.ones(len(block))]) if fit_intercept else block
 
 
@@ -80,7 +79,7 @@ def product_error(size: int, lengths: FloatArray) -> FloatArray:
     return (size + 2) * (ROUNDOFF * lengths + UNDERFLOW)
 
 
-def curved(weight: FloatArray, curvature: FloatArray) -> FloatArray:
+def row_curvatures(weight: FloatArray, curvature: FloatArray) -> FloatArray:
     """s l'' of every row; 0 where that is too small for sums of products without underflow."""
     h = weigh(weight, curvature)
     return np.where(h >= TINY, h, 0.0)
@@ -102,7 +101,7 @@ class Rows:
         """Number of unknowns: d, and 1 for the intercept."""
         return int(self.X.shape[1]) + int(self.fit_intercept)
 
-    def some(self, rows: npt.NDArray[np.intp]) -> Rows:
+    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
         """The rows of these numbers."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return Rows(self.X[rows], *vectors, self.fit_intercept, self.lam)
@@ -235,7 +234,7 @@ class DoubledRows(Rows):
         vectors = part.sigma, part.offset, part.weight
         return cls(part.X, *vectors, part.fit_intercept, part.lam)
 
-    def some(self, rows: IntArray) -> DoubledRows:
+    def take(self, rows: IntArray) -> DoubledRows:
         """The rows of these numbers."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return DoubledRows(self.X[rows], *vectors, self.fit_intercept, self.lam)

@@ -19,8 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray
-from linsep.certificates.recheck import Part, chunks, closing_sums_numpy, given, longest_sum
+from linsep.arrays import BoolArray, FloatArray, squares
+from linsep.certificates.recheck import (
+    Part,
+    chunks,
+    closing_sums_numpy,
+    longest_sum,
+    vector_or_default,
+)
 from linsep.certificates.softmax import softmax_sums_numpy
 from linsep.certificates.target_units import target_units
 from linsep.certificates.verification import recheck_part, verify
@@ -34,7 +40,7 @@ _SOFTMAX_CURVATURE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What is known of every coefficient of the optimum; arrays have the shape of ``coef_``.
+    """Which coefficients are proven zero or nonzero in every optimum; arrays have the shape of ``coef_``.
 
     Attributes
     ----------
@@ -126,14 +132,14 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
         )
     certificate = recheck_part(part)
     gap = certificate.gap / part.penalty.scale
-    v, doubt, bend = _dual_vector(part)
+    v, v_error, curvature = _dual_vector(part)
     if lam == 0.0:
-        v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
-    squares = np.zeros(part.X.shape[1])
+        v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + v_error))
+    total = np.zeros(part.X.shape[1])
     for rows, block in chunks(part.X):
-        squares += np.asarray(_square(block).T @ given(part.weight, rows, 1.0)).ravel()
-    reach = 1.000001 * np.sqrt(squares * (2.0 * bend * gap))
-    zero = np.abs(v) + doubt + reach[:, None] < l1
+        total += np.asarray(squares(block).T @ vector_or_default(part.weight, rows, 1.0)).ravel()
+    reach = 1.000001 * np.sqrt(total * (2.0 * curvature * gap))
+    zero = np.abs(v) + v_error + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error
     return zero, nonzero
 
@@ -165,7 +171,3 @@ def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
     plus, minus = balance(sums.mass_plus, sums.mass_minus) if part.fit_intercept else (1.0, 1.0)
     v = (plus * sums.v_plus + minus * sums.v_minus).reshape(-1, 1)
     return v, 4.0 * chain * sums.spread, part.loss.curvature_bound
-
-
-def _square(block: Any) -> Any:
-    return block.multiply(block) if hasattr(block, "multiply") else block * block

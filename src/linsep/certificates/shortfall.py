@@ -65,12 +65,12 @@ def _cost(certificate: Optimality) -> str:
 
 
 def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
-    """What is unusual about a column, and what to do about it; empty if nothing is."""
+    """The most unusual fact about a column, and advice; empty if there is none."""
     worst = int(np.argmax(sizes))
     others = np.delete(sizes, worst)
     others = others[others > 0.0]
     usual = float(np.median(others)) if len(others) else 1.0
-    who, size = _called(worst, names), float(sizes[worst])
+    who, size = _describe_column(worst, names), float(sizes[worst])
     if size >= UNLIKE * usual:
         typical = _typical(X, worst)
         if 0.0 < typical and size >= UNLIKE * typical:
@@ -87,7 +87,8 @@ def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
     if far.max(initial=0.0) >= UNLIKE:
         worst = int(np.argmax(far))
         return (
-            f"{_called(worst, names)} has entries near {sizes[worst]:.0e} that differ by {spread[worst]:.0e} at most",
+            f"{_describe_column(worst, names)} has entries near {sizes[worst]:.0e} "
+            f"that differ by {spread[worst]:.0e} at most",
             "Subtract its mean, or standardise it.",
         )
     if usual >= LARGE:
@@ -98,13 +99,13 @@ def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
     return "", ""
 
 
-def _called(column: int, names: Names | None) -> str:
+def _describe_column(column: int, names: Names | None) -> str:
     return f"Column {column} " + (
         "(counting from 0)" if names is None else f"({str(names[column])!r})"
     )
 
 
-def _some(X: Any) -> Any:
+def _first_rows(X: Any) -> Any:
     """The first rows."""
     count = min(X.shape[0], _ROWS)
     if location_of(X) is Location.DISK:
@@ -114,7 +115,7 @@ def _some(X: Any) -> Any:
 
 def _typical(X: Any, column: int) -> float:
     """Median of the absolute entries of a column that are not 0."""
-    rows = _some(X)
+    rows = _first_rows(X)
     part = rows[:, [column]]
     values = part.toarray().ravel() if sp.issparse(part) else np.asarray(part, np.float64).ravel()
     values = np.abs(values[values != 0.0])
@@ -123,7 +124,7 @@ def _typical(X: Any, column: int) -> float:
 
 def _spreads(X: Any) -> FloatArray:
     """Largest minus smallest entry of every column, of the first rows."""
-    rows = _some(X)
+    rows = _first_rows(X)
     if sp.issparse(rows):
         high = np.asarray(rows.max(axis=0).todense(), np.float64).ravel()
         return high - np.asarray(rows.min(axis=0).todense(), np.float64).ravel()

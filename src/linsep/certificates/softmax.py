@@ -13,7 +13,15 @@ import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
+from linsep.certificates.recheck import (
+    Dual,
+    add_up,
+    chunks,
+    row_norms,
+    score,
+    vector_or_default,
+    weigh,
+)
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import CoupledSums, coupled_dual_value, penalty_value
@@ -136,7 +144,10 @@ def bounds(
         v_error = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # of every V_jc
         if fit_intercept:
             share = _closing_share(sums, loss, linear, t * plain)
-            v_error, rounding = v_error + _moved(sums, v, share), rounding + share * abs(entropy)
+            v_error, rounding = (
+                v_error + _mixing_error(sums, v, share),
+                rounding + share * abs(entropy),
+            )
         largest = float(np.abs(v).max(initial=0.0))
         rounding += dual.value - entropy * l1 / max(largest + v_error, l1)
     rounding += (w.size + 8) * ROUNDOFF * (primal + abs(entropy) + square)
@@ -158,7 +169,7 @@ def _repair(
     """
     total = sums.features.sum(axis=1)
     pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
-    move = _moved(sums, v, share)
+    move = _mixing_error(sums, v, share)
     at_most = max(abs(sums.entropy), abs(entropy))
     return share * (at_most + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * (move / lam)
 
@@ -171,12 +182,12 @@ def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: 
     """
     if not sums.mass.min() > 0.0:
         return math.inf
-    moved = loss.moved(sums.entropy, sums.mass) + np.abs(sums.residual)
+    moved = loss.dual_mass_bound(sums.entropy, sums.mass) + np.abs(sums.residual)
     lost = UNDERFLOW / float(sums.mass.min())
     return 1.01 * (linear * float((moved / sums.mass).max()) + 4.0 * mixing + lost)
 
 
-def _moved(sums: CoupledSums, v: FloatArray, share: float) -> float:
+def _mixing_error(sums: CoupledSums, v: FloatArray, share: float) -> float:
     """Bound of the change of V when a ``share`` of some distribution is mixed in."""
     return share * (_length(sums.features) + _length(sums.features.sum(axis=1)) + _length(v))
 
@@ -194,7 +205,7 @@ def softmax_sums_numpy(
     scalars: list[tuple[float, ...]] = []
     mass, residual, v, features = np.zeros(k), np.zeros(k), np.zeros((d, k)), np.zeros((d, k))
     for rows, block in chunks(X):
-        s, y = given(weight, rows, 1.0), np.asarray(labels[rows])
+        s, y = vector_or_default(weight, rows, 1.0), np.asarray(labels[rows])
         Z = score(block, W)
         U = _dual_point(loss, dual, rows, block, y, Z)
         own = np.zeros_like(Z)

@@ -34,7 +34,7 @@ from linsep.certificates.metric import (
     smallest_eigenvalue,
 )
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import Part, vector_or_default
 from linsep.certificates.rows import (
     TINY,
     UNDERFLOW,
@@ -59,7 +59,7 @@ _FAINT = 2.0**-1000
 
 @dataclass(eq=False)
 class _Answer:
-    """What one visit of the rows finds at the answer; class by class where that matters."""
+    """Objective, gradient, Hessian and their rounding errors at W."""
 
     slope_error: FloatArray  #: (n, k) rounding error of the slopes
     g: FloatArray  #: (k, size)
@@ -71,31 +71,22 @@ class _Answer:
     rounding: float = 0.0
 
 
-def softmax_local_certificate(  # noqa: PLR0913
-    loss: Multinomial,
-    X: Any,
-    labels: IntArray,
-    weight: FloatArray | None,
-    W: FloatArray,
-    *,
-    lam: float,
-    fit_intercept: bool,
-    scale: float,
-    tol: float,
-) -> Optimality:
-    """Certify W (d+1, k); lam may be 0."""
-    size = X.shape[1] + int(fit_intercept)
-    theta = np.asarray(W, dtype=np.float64)[:size]
-    s = given(weight, slice(0, X.shape[0]), 1.0)
-    at = _visit(loss, X, np.asarray(labels), s, theta, lam)
-    drop = if_in_time(lambda: _drop(at, X, s, lam, fit_intercept), lambda: math.inf)
+def softmax_local_certificate(part: Part) -> Optimality:
+    """Certify the coefficients of a multinomial problem; the penalty may be 0."""
+    assert isinstance(part.loss, Multinomial)
+    X, lam = part.X, part.penalty.l2
+    size = X.shape[1] + int(part.fit_intercept)
+    theta = np.asarray(part.W, dtype=np.float64)[:size]
+    s = vector_or_default(part.weight, slice(0, X.shape[0]), 1.0)
+    at = _visit(part.loss, X, np.asarray(part.labels), s, theta, lam)
+    drop = if_in_time(lambda: _drop(at, X, s, lam, part.fit_intercept), lambda: math.inf)
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
         at.primal,
         at.primal - drop,
         at.rounding,
-        scale=scale,
-        tol=tol,
+        scale=part.penalty.scale,
+        tol=part.tol,
         distance=math.sqrt(2.0 / lam) if unique else math.inf,
         kind="local",
         drop=drop,

@@ -26,7 +26,7 @@ from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
-from linsep.certificates.rows import UNDERFLOW, Rows, curved
+from linsep.certificates.rows import UNDERFLOW, Rows, row_curvatures
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 
@@ -39,22 +39,21 @@ _NOTHING = (0.0, 0.0)
 
 
 def repaired_bound(
-    loss: Loss, part: Rows, m: FloatArray, dual: Dual | None, tol: float
+    loss: Loss, part: Rows, m: FloatArray, dual: Dual, tol: float
 ) -> tuple[float, float]:
     """A lower bound on the objective, and the rounding allowance of computing it; (0, 0) if none."""
-    u = np.empty(len(m)) if dual is not None else -loss.slope(m)
-    if dual is not None:
-        for rows, A in part.chunks():
-            block = A[:, : part.X.shape[1]]
-            sign, o = part.sigma[rows], part.offset[rows]
-            u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
+    u = np.empty(len(m))
+    for rows, A in part.chunks():
+        block = A[:, : part.X.shape[1]]
+        sign, o = part.sigma[rows], part.offset[rows]
+        u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
     if not np.isfinite(u).all():
         return _NOTHING
-    found = cleared(loss, part, u, tol)
-    return _NOTHING if found is None else charged_bound(loss, part, *found)
+    found = feasible_point(loss, part, u, tol)
+    return _NOTHING if found is None else worst_case_bound(loss, part, *found)
 
 
-def cleared(
+def feasible_point(
     loss: Loss, part: Rows, u: FloatArray, tol: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """Dual variables near u, and c: a feasible point with rho = 0 exactly lies within c of them, row by row.
@@ -65,16 +64,16 @@ def cleared(
     room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
     ample = np.where(part.weight > 0.0, room >= _AMPLE, False)
     if 2 * np.count_nonzero(ample) < len(u):  # a vertex: few rows are free, and they suffice
-        found = _moved(loss, part, u.copy(), np.where(ample, room, 0.0))
+        found = _move_to_feasible(loss, part, u.copy(), np.where(ample, room, 0.0))
         if found is not None:
             return found
     if low < 0.0 < high and math.isfinite(high - low):
         u *= 1.0 - _SHRINK * tol
         room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
-    return _moved(loss, part, u, room)
+    return _move_to_feasible(loss, part, u, room)
 
 
-def _moved(
+def _move_to_feasible(
     loss: Loss, part: Rows, u: FloatArray, room: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """The point near u that differs from it in the rows with room, and how far the feasible one may be from it.
@@ -83,9 +82,9 @@ def _moved(
     vanishes in those others.
     """
     free = np.flatnonzero((room > 0.0) & (part.weight > 0.0))
-    inner = part.some(free) if len(free) < len(u) else part
+    inner = part.take(free) if len(free) < len(u) else part
     counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
-    metric = _metric(part, inner, curved(inner.weight, room[free]), counts)
+    metric = _metric(part, inner, row_curvatures(inner.weight, room[free]), counts)
     if metric is None:
         return None  # rho may point where no row with room can follow
     for _ in range(_REFINEMENTS):
@@ -119,16 +118,16 @@ def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Sum of s sigma u x~, and its rounding error."""
     rho, slack = np.zeros((2, part.size))
-    push = part.weight * part.sigma * u
-    rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(push) + UNDERFLOW)
+    mass = part.weight * part.sigma * u
+    rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(mass) + UNDERFLOW)
     for rows, A in part.chunks():
-        own, error = part.pull(A, push[rows])
+        own, error = part.pull(A, mass[rows])
         rho += own
         slack += error + np.abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
     return rho, AMPLE * slack
 
 
-def charged_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
+def worst_case_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
     """The bound at the worse end of every [u - c, u + c], and its rounding allowance."""
     worst, size = largest_conjugates(loss, u, c, part.offset)
     rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())

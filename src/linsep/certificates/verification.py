@@ -17,10 +17,15 @@ from sklearn.pipeline import Pipeline
 
 from linsep.arguments import flag
 from linsep.arrays import FloatArray
-from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
+from linsep.certificates.claims import (
+    another_objective,
+    contradiction,
+    find_alteration,
+    inconsistency,
+)
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import ANY, Goal, exact_certificate
-from linsep.certificates.group import cleared_dual, group_certificate
+from linsep.certificates.group import group_certificate, repair_dual
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
@@ -29,7 +34,7 @@ from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import (
     Dual,
     Part,
-    added,
+    add_sums,
     closing_sums_numpy,
     in_memory,
     longest_sum,
@@ -41,7 +46,7 @@ from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job
 from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
@@ -135,8 +140,8 @@ def verify(
     flag("exact", exact)
     opened = require_parts(model, "verify")
     model, X = opened.model, opened.transform(X)
-    if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
-        found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
+    if hasattr(model, "_verify"):  # its proof is not one of duality, and it knows how to check it
+        found_by_itself: Optimality = model._verify(X, y, sample_weight, exact)
         return found_by_itself
     if not hasattr(model, "_verification_parts"):
         raise BadInput(
@@ -153,7 +158,7 @@ def verify(
         parts = [Part(*part) for part in model._verification_parts(*given)]
         claimed = model.certificate_
         claims = claimed.parts or (claimed,) * len(parts)
-        complaint = altered(model, parts)
+        complaint = find_alteration(model, parts)
         each = [  # of an altered model no better proof is searched for: it is rejected in any case
             recheck_part(part, exact=exact) if complaint else _recheck_claim(part, claim, exact)
             for part, claim in zip(parts, claims, strict=False)
@@ -199,26 +204,13 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
             "The model has an intercept although it was fitted without one.", nothing
         )
     if hard_margin(part.loss, part.penalty):
-        return margin_certificate(
-            *(part.X, part.sigma, part.weight, part.W, part.dual),
-            fit_intercept=part.fit_intercept,
-            tol=part.tol,
-            exact=exact,
-        )
+        return margin_certificate(part, exact=exact)
     if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
-        given, part = part, cleared_dual(part)
-        proven = exact_certificate(
-            *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
-            penalty=part.penalty,
-            fit_intercept=part.fit_intercept,
-            tol=part.tol,
-            labels=part.labels,
-            goal=goal,
-        )
+        proven = exact_certificate(repair_dual(part), goal)
         # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
-        return proven if proven.certified else min([proven, *_by_relaxation(given)], key=preference)
+        return proven if proven.certified else min([proven, *_by_relaxation(part)], key=preference)
     found = _recheck(part)
     if found.relative_gap <= _SHARP * part.tol:
         return found
@@ -226,7 +218,7 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
 
 
 def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
-    """What can be proven of a part about which something is claimed.
+    """The best certificate of a subproblem that claims one.
 
     If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one. It also
     decides where rounding could hide that the rows are others.
@@ -259,7 +251,7 @@ def _recheck(part: Part) -> Optimality:
     if best is not None and not best.certified and pointwise and here:
         best = min(best, precise_certificate(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best)):
-        local = _by_curvature(part)
+        local = softmax_local_certificate(part) if not pointwise else local_certificate(part)
         best = local if best is None else min(best, local, key=preference)
     assert best is not None
     return best
@@ -278,7 +270,7 @@ def _by_relaxation(part: Part) -> Iterator[Optimality]:
 
 
 def _second_bound_pays(part: Part, dual: Optimality) -> bool:
-    """Where duality falls short, always; elsewhere it may still improve the bound, where it is cheap."""
+    """Whether to try the local bound: where duality falls short, or where it is cheap."""
     n, d = part.X.shape
     size = (d + 1) * part.W.shape[1]
     if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:
@@ -312,7 +304,7 @@ def _sum(part: Part, sums: Any) -> Any:
     along = () if isinstance(part.dual, Linearised) else (part.dual.u.T,)
     text = _OnWorker(sums, coupled, part.loss, part.W, None if along else part.dual)
     found = part.X.apply(text, part.sigma, part.offset, part.weight, part.labels, *along)
-    return added(found)
+    return add_sums(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,19 +321,3 @@ class _OnWorker:
         dual = self.dual if self.dual is not None else Explicit(u[0].T)
         vectors = (labels,) if self.coupled else (sigma, offset)
         return self.sums(self.loss, X, *vectors, weight, self.W, dual)
-
-
-def _by_curvature(part: Part) -> Optimality:
-    settings: dict[str, Any] = {
-        "lam": part.penalty.l2,
-        "fit_intercept": part.fit_intercept,
-        "scale": part.penalty.scale,
-        "tol": part.tol,
-    }
-    if isinstance(part.loss, CoupledLoss):
-        assert isinstance(part.loss, Multinomial)
-        return softmax_local_certificate(
-            part.loss, part.X, part.labels, part.weight, part.W, **settings
-        )
-    rows = part.X, part.sigma, part.offset, part.weight
-    return local_certificate(part.loss, *rows, part.W, dual=part.dual, **settings)

@@ -53,8 +53,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """The verdict; not optimal is exit code 3."""
     columns: list[str] | None
-    model, columns = _plain(options) if options.model is None else _stored(options)
-    table = reading.labelled(options)
+    model, columns = (
+        _stated_coefficients(options) if options.model is None else _load_model(options)
+    )
+    table = reading.read_labelled(options)
     stated = {
         name: getattr(options, name)
         for name in ("loss", "C", "l1_ratio", "epsilon")
@@ -83,7 +85,7 @@ def _rows(table: Any, columns: list[str] | None) -> Any:
     return np.column_stack([_numbers(table, name) for name in names])
 
 
-def _plain(options: Any) -> tuple[Any, list[str]]:
+def _stated_coefficients(options: Any) -> tuple[Any, list[str]]:
     """Coefficients from a table, and the names of their columns."""
     coefficients = _coefficients(options)
     intercept = 0.0
@@ -92,7 +94,7 @@ def _plain(options: Any) -> tuple[Any, list[str]]:
     return (np.array(list(coefficients.values())), intercept), list(coefficients)
 
 
-def _stored(options: Any) -> tuple[Any, list[str] | None]:
+def _load_model(options: Any) -> tuple[Any, list[str] | None]:
     """The model in a file, and the names of its columns if it knows them."""
     model = model_files.load(options.model)
     names = getattr(model, "feature_names_in_", getattr(model, "columns", ()))

@@ -63,7 +63,7 @@ class ClusterTable:
         parts = self.client.map(Table.take, self.parts, mine, pure=False)
         return replace(self, parts=parts, sizes=[len(part) for part in mine], y=self.y[rows])
 
-    def here(self) -> Table:
+    def to_local(self) -> Table:
         """All rows in the memory of the client."""
         tables = self.client.gather(self.parts)
         whole: Table = replace(tables[0], y=self.y)
@@ -75,9 +75,9 @@ class ClusterTable:
         for future in self.client.map(encoder.fit_partial, self.parts, pure=False):
             yield future.result()
 
-    def encoded(self, encoder: Encoder | None) -> list[Any]:
+    def encode(self, encoder: Encoder | None) -> list[Any]:
         """Futures of the encoded rows."""
-        return list(self.client.map(partial(_encoded, encoder), self.parts, pure=False))
+        return list(self.client.map(partial(_encode_part, encoder), self.parts, pure=False))
 
     def targets(self) -> list[Any]:
         """Futures of the targets."""
@@ -93,13 +93,13 @@ class ClusterNumbers:
     y: list[Any]
     width: int
 
-    def here(self) -> Any:
+    def to_local(self) -> Any:
         """A scan of all rows on the disk of the client, to which they come one part after another."""
         return stored_rows((future.result() for future in self.X), self.width)
 
 
 @contextmanager
-def opened(options: Any) -> Iterator[ClusterTable]:
+def open_table(options: Any) -> Iterator[ClusterTable]:
     """The labelled table of the files that the options name, on the workers."""
     if options.cache:
         raise BadInput(
@@ -110,7 +110,7 @@ def opened(options: Any) -> Iterator[ClusterTable]:
             "The workers read the files themselves, and standard input is none: name them."
         )
     files = [file.absolute() for file in reading.files(options)]
-    written = reading.how(options, None)
+    written = reading.read_options(options, None)
     del written["storage_options"]  # the files know them
     how = Reading.of(**written)
     with connected(options.cluster) as client:
@@ -153,7 +153,7 @@ def _table(part: tuple[Table, Any]) -> Table:
     return part[0]
 
 
-def _encoded(encoder: Encoder | None, table: Table) -> Any:
+def _encode_part(encoder: Encoder | None, table: Table) -> Any:
     """On a worker: the numbers of a part of the table."""
     return table.matrix if encoder is None else encoder.transform(table)
 
@@ -168,7 +168,7 @@ def _shape(X: Any) -> tuple[int, int]:
 
 def matrix(options: Any, table: ClusterTable, encoder: Encoder | None) -> Any:
     """The rows of a table as numbers: in memory if they are few, else where they are."""
-    parts = table.encoded(encoder)
+    parts = table.encode(encoder)
     facts = table.client.gather(table.client.map(_shape, parts, pure=False))
     if sum(size for size, _ in facts) > storage.limit(options):
         return ClusterNumbers(parts, table.targets(), facts[0][1])

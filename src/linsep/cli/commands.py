@@ -146,12 +146,12 @@ def _guard(options: Any) -> int:
 
     module = import_module(f"linsep.cli.{VERBS[options.verb][0]}")
     try:
-        with _watched(options), warnings.catch_warnings():
+        with _progress_bar(options), warnings.catch_warnings():
             # columns were matched by name when the file was read
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             outcome = module.run(options)
         if options.json:
-            print(json.dumps(outcome.facts, default=_plain, allow_nan=False))
+            print(json.dumps(outcome.facts, default=_to_json, allow_nan=False))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of standard output has seen enough and gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -175,14 +175,14 @@ def _code_of(error: BaseException) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_DATA)
 
 
-def _watched(options: Any) -> AbstractContextManager[None]:
+def _progress_bar(options: Any) -> AbstractContextManager[None]:
     """A bar for whatever lasts longer than a second, if a person is looking."""
     from linsep.monitoring import progress  # noqa: PLC0415
 
     return progress() if sys.stderr.isatty() and not options.quiet else nullcontext()
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Numbers and arrays of numpy as JSON knows them."""
     if hasattr(value, "tolist"):
         return value.tolist()

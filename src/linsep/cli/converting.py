@@ -15,7 +15,7 @@ import linsep
 from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.tables import Encoder
 
 FORMATS = (".npz", ".svm", ".libsvm", ".csv", ".tsv", ".parquet", ".arrow", ".feather")
@@ -42,11 +42,11 @@ def run(options: Any) -> Outcome:
     if path.suffix not in FORMATS:
         raise BadInput(f"{path}: the output must end in one of {', '.join(FORMATS)}.")
     model = linsep.load(options.like) if options.like else None
-    steps = taken_apart(model).steps
+    steps = take_apart(model).steps
     if options.like and steps is None:
         raise BadInput(f"{options.like} holds no encoder: its model takes numbers as they are.")
     encoder = reading.encoder_of(model)
-    types = None if encoder is None else reading.known(encoder, options)
+    types = None if encoder is None else reading.column_types(encoder, options)
     table = reading.read(options, options.target, types)
     X = table.matrix
     if X is None and model is None:
@@ -61,7 +61,7 @@ def run(options: Any) -> Outcome:
     if path.suffix == ".npz":
         _npz(path, X, y)
     elif path.suffix in (".csv", ".tsv"):
-        _delimited(path, X, y, names, options.target or "y")
+        _write_delimited(path, X, y, names, options.target or "y")
     elif path.suffix in (".parquet", ".arrow", ".feather"):
         _columnar(path, X, y, names, options.target or "y")
     else:
@@ -103,7 +103,7 @@ def _columnar(path: Path, X: Any, y: Any, names: list[str], target: str) -> None
         pf.write_feather(table, path, compression="uncompressed")
 
 
-def _delimited(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
+def _write_delimited(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         comma = "\t" if path.suffix == ".tsv" else ","
         writer = csv.writer(file, lineterminator="\n", delimiter=comma)

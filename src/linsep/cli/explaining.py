@@ -11,7 +11,7 @@ import linsep
 from linsep.cli.output import Outcome, certificate_facts, plain, say, table
 from linsep.cli.reading import encoder_of
 from linsep.estimators.scoring import dense_coef
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Print what the model is, its certificate, its largest coefficients."""
     model = linsep.load(options.model)
-    opened = taken_apart(model)
+    opened = take_apart(model)
     final, d = opened.model, opened.model.n_features_in_
     names = opened.feature_names(d)
     W, b = np.atleast_2d(dense_coef(final)), np.atleast_1d(final.intercept_)

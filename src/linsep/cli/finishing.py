@@ -13,7 +13,7 @@ from linsep.data.files.remote import is_url, local_path, shown
 
 
 def model_path(options: Any) -> Path:
-    """Where the model goes: beside the data file unless told otherwise."""
+    """Path of the model file: ``--output``, or next to the data file."""
     if options.output:
         return Path(options.output)
     if options.data == "-":
@@ -25,7 +25,7 @@ def model_path(options: Any) -> Path:
     return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
 
 
-def saved(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
+def save_model(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
     """Write the model file and say where it is."""
     path = model_path(options)
     linsep.save(model, path, data=data)

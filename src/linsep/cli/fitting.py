@@ -72,19 +72,19 @@ def run(options: Any) -> Outcome:
     if not options.no_report:
         require()  # before an hour of fitting
     return_at_once()
-    with storage.resumable(options), _opened(options) as table, warnings.catch_warnings():
+    with storage.resumable(options), _open_table(options) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         give_back()
         return _fit(options, table, began)
 
 
 @contextmanager
-def _opened(options: Any) -> Iterator[Table | ClusterTable]:
+def _open_table(options: Any) -> Iterator[Table | ClusterTable]:
     """The labelled table, on the workers of a cluster or here."""
     if options.cluster is None:
         yield storage.read(options)
     else:
-        with clustering.opened(options) as table:
+        with clustering.open_table(options) as table:
             yield table
 
 
@@ -126,13 +126,13 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         say(options, f"the saved model is refitted on all {rows:,} rows")
     separable = _separability(options, numbers, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
-    path = finishing.saved(options, whole, numbers.digestible)
+    path = finishing.save_model(options, whole, numbers.digestible)
     page = _page(options)
     if page is not None:
         if not options.test:
             linsep.write_report(
                 final,
-                numbers.here,
+                numbers.local_rows,
                 y,
                 page,
                 tuning=judgement.tuning,
@@ -164,9 +164,9 @@ class Numbers:
     stored: ClusterNumbers | None = None  #: rows on a cluster
 
     @cached_property
-    def here(self) -> Any:
+    def local_rows(self) -> Any:
         """The rows in the memory or on the disk of this machine."""
-        return self.X if self.stored is None else self.stored.here()
+        return self.X if self.stored is None else self.stored.to_local()
 
     @property
     def entries(self) -> float:
@@ -217,7 +217,7 @@ def _notices(
     """Columns that predict the target on their own, among some of the rows."""
     if len(table) > ROWS:
         table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
-    some = table if isinstance(table, Table) else table.here()
+    some = table if isinstance(table, Table) else table.to_local()
     return notices(some, regression, target or "the target", _dropped(encoder))
 
 
@@ -258,7 +258,7 @@ def _evaluate_held_out(
     chosen = _choose(options, model, fitted, y, regression)
     trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
     give_back()
-    judged = _numbers(options, held, encoder, names[1]).here
+    judged = _numbers(options, held, encoder, names[1]).local_rows
     found = trained.predict(judged)
     wrong = (found - truth) ** 2 if regression else found != truth
     text, facts = modelling.held_out_words(float(np.mean(wrong)), truth, None, regression)
@@ -270,7 +270,7 @@ def _evaluate_held_out(
         )
         linsep.write_report(
             trained,
-            fitted.here,
+            fitted.local_rows,
             y,
             page,
             test=(judged, truth),
@@ -290,7 +290,7 @@ def _choose(
     cv = modelling.folds(options, labels, regression)
     if cv == 1 and options.cv is None:
         return Judgement(1.0)
-    tuning = modelling.tuned(options, model, numbers.X, numbers.y, cv)
+    tuning = modelling.tune_model(options, model, numbers.X, numbers.y, cv)
     give_back()
     return Judgement(tuning.best_C, tuning)
 
@@ -321,7 +321,7 @@ def _traffic(model: Any) -> dict[str, int]:
 
 
 def _page(options: Any) -> Path | None:
-    """Where the report goes, if one is wanted."""
+    """Path of the report, or None without one."""
     if options.no_report:
         return None
     beside = finishing.model_path(options).with_suffix(".html")

@@ -30,18 +30,18 @@ def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]
     found = []
     y: Any = table.y if regression else np.unique(table.y, return_inverse=True)[1]
     for name in [name for name in table.columns if name not in dropped][:_COLUMNS]:
-        told = _fitted(table, name, y) if regression else _told(table, name, y)
-        if told:
+        leak = _target_leak(table, name, y) if regression else _class_leak(table, name, y)
+        if leak:
             found.append(
-                f"column {name!r} alone predicts {target!r} {told}. If its value becomes known only after {target!r}, "
+                f"column {name!r} alone predicts {target!r} {leak}. If its value becomes known only after {target!r}, "
                 f"this is leakage, and the model will fail on new rows: leave it out with --ignore '{name}'"
             )
     table.release()
     return found
 
 
-def _told(table: Table, name: str, y: Codes) -> str:
-    """In how many rows the column gives the class away; empty if in too few."""
+def _class_leak(table: Table, name: str, y: Codes) -> str:
+    """Message that a column predicts the class in so many rows; empty if in too few."""
     k, n = int(y.max()) + 1, len(y)
     if n - int(np.bincount(y).max()) < max(_RARE * n, 5):
         return ""
@@ -71,7 +71,7 @@ def _between_changes(x: FloatArray, y: Codes, k: int) -> Codes:
     return groups
 
 
-def _fitted(table: Table, name: str, y: FloatArray) -> str:
+def _target_leak(table: Table, name: str, y: FloatArray) -> str:
     """Whether a column of numbers is the target in another unit."""
     if table.kinds[name] in (STRING, TIME):
         return ""

@@ -37,7 +37,7 @@ def tables(stream: BinaryIO, **how: Any) -> Iterator[Table]:
             yield from stream_table(_Piece(piece), **how)
         except BadFile as error:
             shift = before - names.count(b"\n") if before else 0
-            raise _moved(error, shift) from None
+            raise _shift_line(error, shift) from None
         before += lines.count(b"\n")
 
 
@@ -72,7 +72,7 @@ def _end_of_line(text: bytes, quote: bytes | None) -> int:
     return end or len(text)
 
 
-def _moved(error: BadFile, lines: int) -> BadFile:
+def _shift_line(error: BadFile, lines: int) -> BadFile:
     """Move the line number of an error message down by the rows already read."""
     if error.line is None or not lines:
         return error

@@ -23,13 +23,13 @@ def _allocator(name: str) -> Any:
 
 
 def return_at_once() -> None:
-    """From now on large arrays go back when they are freed, and all threads share one heap."""
+    """Return large arrays to the system when they are freed, and let all threads share one heap."""
     _allocator("mallopt")(_M_MMAP_THRESHOLD, _PAGES_OF_THEIR_OWN)
     _allocator("mallopt")(_M_ARENA_MAX, 1)
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # read when pyarrow is imported
 
 
 def give_back() -> None:
-    """What is free goes back now; a fit leaves cycles behind, which are freed first."""
+    """Collect the cycles that a fit leaves behind, and return free memory to the system."""
     gc.collect()
     _allocator("malloc_trim")(0)

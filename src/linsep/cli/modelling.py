@@ -34,7 +34,7 @@ class Judgement:
 def held_out_words(
     loss: float, y: npt.NDArray[Any], weight: npt.NDArray[Any] | None, regression: bool
 ) -> tuple[str, dict[str, Any]]:
-    """What the rows set aside say, in words and as facts: ``loss`` is their share of errors, or mean squared error."""
+    """Held-out error as text and as facts; ``loss`` is the share of errors, or the mean squared error."""
     n = len(y)
     if regression:
         mean = np.average(y, weights=weight)
@@ -166,8 +166,8 @@ def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
     return min(rarest, reading.FOLDS)
 
 
-def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
-    """The validation curve, and the C it speaks for."""
+def tune_model(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
+    """The validation curve, and the C it selects."""
     return linsep.tune(
         model,
         X,

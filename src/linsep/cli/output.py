@@ -30,7 +30,7 @@ def say(options: Any, text: str = "") -> None:
 
 
 def fail(options: Any, error: BaseException, code: int) -> int:
-    """One line for people, and with ``--json`` one object for programs."""
+    """Print one line, and with ``--json`` one object."""
     kind, message = type(error).__name__, as_options(str(error))
     if isinstance(error, MemoryError):
         message = f"not enough memory: {message or 'none is left'}; use fewer rows or columns."

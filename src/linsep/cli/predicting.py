@@ -41,8 +41,8 @@ def run(options: Any) -> Outcome:
         )
     pieces = (
         _columns(options, final, reading.matrix(model, table))
-        for table in reading.streamed(
-            options, None if encoder is None else reading.known(encoder, options)
+        for table in reading.stream_tables(
+            options, None if encoder is None else reading.column_types(encoder, options)
         )
     )
     facts: dict[str, Any] = {"verb": "predict"}
@@ -57,7 +57,7 @@ def run(options: Any) -> Outcome:
 
 
 def _columns(options: Any, final: Any, X: Any) -> dict[str, list[Any]]:
-    """What is said about some rows."""
+    """Columns of the output for some rows."""
     columns = {"prediction": final.predict(X).tolist()}
     if options.scores:
         scores = final.decision_function(X) if hasattr(final, "classes_") else final.predict(X)
@@ -86,7 +86,7 @@ def _write(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -
 
 
 def _gather(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
-    """All of it, for one JSON object."""
+    """All predictions, for one JSON object."""
     columns: dict[str, list[Any]] = {}
     for piece in pieces:
         for name, values in piece.items():

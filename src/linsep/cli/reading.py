@@ -22,12 +22,12 @@ from linsep.data.files.listing import list_files
 from linsep.data.files.remote import is_url, shown
 from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import stream_table
 
-# Values of C, folds, share of rows to judge by, unless told otherwise.
+# Values of C, folds, share of rows to judge by, by default.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
 
@@ -108,19 +108,21 @@ def read(
     source: str | None = None,
 ) -> Table:
     """The table that the options name, or another one that is written like it."""
-    return read_table(options.data if source is None else source, target, **how(options, types))
+    return read_table(
+        options.data if source is None else source, target, **read_options(options, types)
+    )
 
 
-def scanned(options: Any, target: str | None, **where: Any) -> Any:
+def scan_files(options: Any, target: str | None, **where: Any) -> Any:
     """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
-    written = how(options, None)
+    written = read_options(options, None)
     del written["types"], written["unlabelled"]  # columns of a matrix have no types
     return scan(options.data, target=target, **written, **where)
 
 
-def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
+def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
     """The rows that the options name, some at a time; from standard input as they come, if columns have names."""
-    written = how(options, types)
+    written = read_options(options, types)
     text = types is not None and options.format in (None, "csv", "tsv") and written["header"]
     pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
     if pipe is not None and is_plain(pipe.peek(8)[:8]):
@@ -128,7 +130,7 @@ def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
     return stream_table(options.data, **written)
 
 
-def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
+def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
     """How the file is written."""
     said = dict(types or {})
     for pair in options.type:
@@ -179,11 +181,13 @@ def files(options: Any) -> list[Any]:
 
 
 def source_name(options: Any) -> str:
-    """What texts call the data: the path as it was given, or the URL without secrets."""
+    """Name of the data in messages: the path as given, or the URL without secrets."""
     return shown(options.data) if is_url(options.data) else str(options.data)
 
 
-def labelled(options: Any, types: dict[str, str] | None = None, source: str | None = None) -> Table:
+def read_labelled(
+    options: Any, types: dict[str, str] | None = None, source: str | None = None
+) -> Table:
     """The table with its target."""
     return refuse_unlabelled(read(options, options.target, types, source))
 
@@ -198,13 +202,15 @@ def refuse_unlabelled(table: Table) -> Table:
     return table
 
 
-def labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
+def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
     """Labelled rows for a model, read as those were that it was fitted to."""
     encoder = encoder_of(model)
-    return labelled(options, None if encoder is None else known(encoder, options), source)
+    return read_labelled(
+        options, None if encoder is None else column_types(encoder, options), source
+    )
 
 
-def known(encoder: Encoder, options: Any) -> dict[str, str]:
+def column_types(encoder: Encoder, options: Any) -> dict[str, str]:
     """How the columns were read when the encoder was fitted."""
     return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
 
@@ -217,12 +223,12 @@ def encoder_of(model: Any) -> Encoder | None:
 
 def final(model: Any) -> Any:
     """The estimator itself."""
-    return taken_apart(model).model
+    return take_apart(model).model
 
 
 def matrix(model: Any, table: Table) -> Any:
     """The rows of a table as the estimator of a model wants them."""
-    encoder, steps = encoder_of(model), taken_apart(model).steps
+    encoder, steps = encoder_of(model), take_apart(model).steps
     if table.matrix is not None:  # as an encoder has made it, or as the steps read it
         return (
             table.matrix if encoder is not None or steps is None else steps.transform(table.matrix)

@@ -33,8 +33,8 @@ def run(options: Any) -> Outcome:
     final, encoder = reading.final(model), reading.encoder_of(model)
     if encoder is not None:
         encoder.extra = "ignore"  # the target may still be there, and what was ignored before
-    train = reading.labelled_for(options, model)
-    held = None if options.test is None else reading.labelled_for(options, model, options.test)
+    train = reading.read_labelled_for(options, model)
+    held = None if options.test is None else reading.read_labelled_for(options, model, options.test)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
     source = reading.source_name(options)
     source = f"{source}, evaluated on {options.test}" if options.test else source

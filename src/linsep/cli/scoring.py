@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Error and its exact upper bound, or R squared for numbers."""
     model = linsep.load(options.model)
-    table = reading.labelled_for(options, model)
+    table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     n = len(table)
     if not hasattr(final, "classes_"):

@@ -25,9 +25,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """The verdict, and whether its proof was checked."""
-    table = reading.labelled(options)
+    table = reading.read_labelled(options)
     X = storage.matrix(options, table, modelling.encoder_for(table, standardise=False))
-    y = table.y if options.of is None else _one(table.y, options.of)
+    y = table.y if options.of is None else _rows_of_class(table.y, options.of)
     found = linsep.separate(X, y, n_threads=options.threads)
     say(options, str(found))
     facts: dict[str, Any] = {"verb": "separate", "separable": found.separable, "text": str(found)}
@@ -43,7 +43,7 @@ def run(options: Any) -> Outcome:
     return Outcome(facts, DONE if checked else NOT_CERTIFIED)
 
 
-def _one(y: Any, name: str) -> Any:
+def _rows_of_class(y: Any, name: str) -> Any:
     """Which rows are of the class of that name."""
     chosen = y.astype(str) == name
     if not chosen.any():

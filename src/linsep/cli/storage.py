@@ -70,7 +70,7 @@ def limit(options: Any) -> float:
 
 
 def resumable(options: Any) -> AbstractContextManager[Any]:
-    """The state that a fit from disk or on a cluster keeps, if it is asked to."""
+    """The checkpoint of a fit from disk or on a cluster, if one is requested."""
     return nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
 
 
@@ -81,10 +81,10 @@ def read(options: Any) -> Table:
         kind = format_of(files[0], options.format)
         size = (files[0].size or 0) * (_GROWN if kind == "npz" else 1.0) if kind in MATRICES else 0
         if size > limit(options):
-            rows = reading.scanned(options, options.target or ("y" if kind == "npz" else None))
+            rows = reading.scan_files(options, options.target or ("y" if kind == "npz" else None))
             y, rows.y = rows.y, None
             return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(files[0])))
-    return reading.labelled(options)
+    return reading.read_labelled(options)
 
 
 def _is_there(file: Any) -> bool:
@@ -100,7 +100,7 @@ def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") 
     if encoder is None:
         return table.matrix
     most = limit(options)
-    kept = _kept(options, encoder, name)
+    kept = _cache_path(options, encoder, name)
     if not encoder.sparse_:
         width = sum(encoding.width for encoding in encoder.encodings_)
         if 8.0 * len(table) * width <= most:
@@ -111,18 +111,18 @@ def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") 
         parts.append(block)
         size += block.data.nbytes + block.indices.nbytes
         if size > most:
-            return stored_rows(chain(_given_up(parts), blocks), block.shape[1], kept)
+            return stored_rows(chain(_consume(parts), blocks), block.shape[1], kept)
     table.batches.clear()
     return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
 
 
-def _given_up(parts: list[Any]) -> Iterator[Any]:
+def _consume(parts: list[Any]) -> Iterator[Any]:
     while parts:
         yield parts.pop(0)
 
 
-def _kept(options: Any, encoder: Encoder, name: str) -> Path | None:
-    """Where ``--cache`` keeps the rows that this encoder makes of the file."""
+def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
+    """Directory below ``--cache`` for the rows of the file, encoded by this encoder; None without one."""
     home, files = getattr(options, "cache", None), reading.files(options)
     if home is None or not all(map(_is_there, files)):
         return None
@@ -131,7 +131,7 @@ def _kept(options: Any, encoder: Encoder, name: str) -> Path | None:
 
 
 def rows_name(rows: IntArray) -> str:
-    """What tells a choice of rows from others."""
+    """Name that identifies a choice of rows."""
     return hashlib.sha256(rows.tobytes()).hexdigest()
 
 

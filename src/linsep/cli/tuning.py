@@ -19,12 +19,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Print mean and standard error for every C, and the chosen one."""
-    table = reading.labelled(options)
+    table = reading.read_labelled(options)
     assert table.y is not None
     regression = reading.is_regression(table.y, options.task)
     model = modelling.estimator(options, regression)
     X = storage.matrix(options, table, modelling.encoder_for(table, not options.no_standardise))
-    tuning = modelling.tuned(
+    tuning = modelling.tune_model(
         options, model, X, table.y, modelling.folds(options, table.y, regression)
     )
     say(options, str(tuning.curve))

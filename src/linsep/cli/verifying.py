@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Recompute the certificate without solvers and kernels; an error if it does not hold."""
     model = linsep.load(options.model)
-    table = reading.labelled_for(options, model)
+    table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     found = linsep.verify(final, X, table.y, exact=options.exact)
     say(options, f"verified: {found}")

@@ -107,7 +107,7 @@ class Classification(ByScores):
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
         return _COUPLED[scheme](k) if scheme in _COUPLED and k > 2 else loss
 
-    def _asked_loss(self) -> Loss | CoupledLoss:
+    def _current_loss(self) -> Loss | CoupledLoss:
         """The loss that the parameters ask for now, for the classes of the fit."""
         return self._loss_for(len(self.classes_))
 
@@ -225,7 +225,7 @@ class Classification(ByScores):
     def _verification_parts(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None
     ) -> Iterator[tuple[Any, ...]]:
-        """What an independent check needs, for each subproblem in turn."""
+        """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
         fitting.need_offset(self, offset)
         opened = data.open(X, y, sample_weight, owner, model=self)

@@ -27,7 +27,7 @@ Chosen = TypeVar("Chosen", bound="_Choosing")
 
 
 class _Choosing(Classification):
-    """What they share: the estimator that is tuned, ``fit`` and ``score``."""
+    """Base of the estimators that tune C: the tuned estimator, ``fit`` and ``score``."""
 
     _plain: ClassVar[type[Classification]]
 
@@ -108,7 +108,7 @@ class _Choosing(Classification):
             **{k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
         )
 
-    def _asked_loss(self) -> Loss | CoupledLoss:
+    def _current_loss(self) -> Loss | CoupledLoss:
         return self._unchosen().set_params(C=self.C_)._loss_for(len(self.classes_))  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

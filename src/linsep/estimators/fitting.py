@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels, certificates
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, n_entries
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
@@ -92,7 +91,7 @@ def solve(
     asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
     recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
     looked_at = location_of(X) is Location.CLUSTER  # by each worker, when it was opened
-    if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
+    if not looked_at and n_entries(X) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
         if count > 1:
@@ -190,7 +189,7 @@ def _train(
         if found is None:
             data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
             X = data.X  # a small X in another layout has now been converted, once for all parts
-            found = _trained(own, data, before, part.title, units.smallest)
+            found = _train_on(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
             found = _by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
         fits.append(with_factor(factor, _in_user_units(units, found, own), share))
@@ -207,7 +206,7 @@ def _recipe_in(units: TargetUnits, factor: LossFactor, recipe: Recipe) -> Recipe
 
 
 def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
-    """What was found in units of the targets, as the user asked for it."""
+    """The fit in the units of the user, from that in units of the targets."""
     if units.plain:
         return found
     certificate = units.user_certificate(found.certificate, found.W)
@@ -236,7 +235,7 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: 
     for simple in certificates.relaxations(recipe.loss, recipe.penalty):
         data = dataset(X, *vectors, None, recipe.n_threads)
         own = replace(recipe, loss=simple.loss, penalty=simple.penalty)
-        other = _trained(own, data, None, "", smallest)
+        other = _train_on(own, data, None, "", smallest)
         certificate = simple.certificate(other.certificate, other.W, mass)
         dual = simple.original_dual(other.dual)
         if certificate.certified and dual is not None:
@@ -255,7 +254,7 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: 
     return found
 
 
-def _trained(
+def _train_on(
     recipe: Recipe, data: Dataset, start: FloatArray | None, title: str, smallest: float
 ) -> Fit:
     try:
@@ -310,7 +309,7 @@ def need_offset(model: Any, offset: Any) -> None:
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
     """Write the fitted attributes, all at once; ``others`` adds to them or takes precedence."""
     W = fits[0].W if len(fits) == 1 else np.hstack([fit.W for fit in fits])
-    trace = _joined_trace(fits)
+    trace = _join_traces(fits)
     attributes = {
         "coef_": np.ascontiguousarray(W[:-1].T),
         "intercept_": W[-1].copy(),
@@ -336,7 +335,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
     state.update(attributes)
 
 
-def stacked(model: Any) -> FloatArray:
+def coefficient_matrix(model: Any) -> FloatArray:
     """W (d+1, k) of a fitted model, rebuilt from its public attributes."""
     return np.vstack([np.atleast_2d(dense_coef(model)).T, np.atleast_1d(model.intercept_)])
 
@@ -345,18 +344,18 @@ def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
     """W of the earlier fit to start from, if warm_start is set and the shape is the same."""
     if not model.warm_start or "coef_" not in vars(model):
         return None
-    W = stacked(model)
+    W = coefficient_matrix(model)
     return W if W.shape == shape else None
 
 
 def verification_parts(
     model: Any, subproblems: Iterable[Subproblem], X: Any, weight: FloatArray | None
 ) -> Iterator[tuple[Any, ...]]:
-    """What an independent check of the model needs, for each subproblem.
+    """Yield the fields of a ``Part`` for each subproblem.
 
     Loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol.
     """
-    W = stacked(model)
+    W = coefficient_matrix(model)
     at = 0
     for part, fit in zip(subproblems, model._fits, strict=True):
         columns = slice(at, at + part.width)
@@ -387,7 +386,7 @@ def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
     return replace(recipe, time_limit=seconds, max_passes=max_passes)
 
 
-def _joined_trace(fits: list[Fit]) -> tuple[TraceRecord, ...]:
+def _join_traces(fits: list[Fit]) -> tuple[TraceRecord, ...]:
     """One trace: the cost runs on from subproblem to subproblem."""
     if len(fits) == 1:
         return fits[0].trace

@@ -130,8 +130,8 @@ def held_out_rows(
 
 
 @contextmanager
-def finite_or_refused(X: Any, names: Names | None) -> Iterator[None]:
-    """What a pass noticed as not finite is looked for in X, so that the message says where it is."""
+def locate_nonfinite(X: Any, names: Names | None) -> Iterator[None]:
+    """Search X for the entry that is not finite if a pass raises, so that the message names its position."""
     try:
         yield
     except NonFinite:

@@ -118,5 +118,5 @@ def explain_keywords(init: Init) -> Init:
 
 
 def _hint(word: str, accepted: Collection[str]) -> str:
-    """What to do instead of ``word`` in an estimator with the parameters ``accepted``."""
+    """Advice to replace the keyword ``word`` in an estimator with the parameters ``accepted``."""
     return next(hint for needed, hint in REPLACEMENTS[word] if set(needed) <= set(accepted))

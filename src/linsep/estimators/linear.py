@@ -398,7 +398,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         fitting.store(judge, [fit], None, coef_=np.ones(1), intercept_=0.0, n_features_in_=1)
         return judge
 
-    def _asked_loss(self) -> Loss:
+    def _current_loss(self) -> Loss:
         """The loss that the parameters ask for now."""
         return parameters.regression_loss(self.loss)
 

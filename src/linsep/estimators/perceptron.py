@@ -15,7 +15,7 @@ from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.judging import finite_or_refused
+from linsep.estimators.judging import locate_nonfinite
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.streaming import portion
 from linsep.hyperplane import Hyperplane
@@ -181,7 +181,7 @@ class Perceptron(ByScores):
             used = np.flatnonzero(weight)
             rows, weight = rows[used], weight[used]
         data = Memory(readable(rows), n_threads=1)
-        with finite_or_refused(data.X, names):
+        with locate_nonfinite(data.X, names):
             lengths = lengths_of(data, settings["fit_intercept"])
         k = len(known.classes)
         runs = []
@@ -190,7 +190,7 @@ class Perceptron(ByScores):
             run = train_perceptron(data, sign, lengths, weight=weight, **settings)
             classes = known.classes if k == 2 else np.array([False, True])
             runs.append((run, _proof(data, sign, run, settings, classes)))
-        histories = tuple(_numbered(run.history, used) for run, _ in runs)
+        histories = tuple(_renumber(run.history, used) for run, _ in runs)
         skipped = np.flatnonzero(lengths == 0.0)
         _store(
             self,
@@ -314,7 +314,7 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
     )
 
 
-def _numbered(history: PerceptronHistory, used: npt.NDArray[np.intp] | None) -> PerceptronHistory:
+def _renumber(history: PerceptronHistory, used: npt.NDArray[np.intp] | None) -> PerceptronHistory:
     """The history with the numbers that its rows have among all rows."""
     return history if used is None else replace(history, rows=used[history.rows])
 

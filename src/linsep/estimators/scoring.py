@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from linsep import _kernels
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense, n_entries
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
@@ -40,13 +40,13 @@ def scores(
         Z = _scores(model, rows, first)
         return Z if mend is None else mend(rows, Z)
 
-    return _by_blocks(work, model, _ready(model, X))
+    return _by_blocks(work, model, _prepare_rows(model, X))
 
 
 def dense_coef(model: Any) -> FloatArray:
     """``coef_`` as an array, also after ``sparsify``."""
     coef = model.coef_
-    return coef.toarray() if sp.issparse(coef) else coef  # type: ignore[no-any-return]
+    return dense(coef)  # type: ignore[no-any-return]
 
 
 def _scores(model: Any, X: Any, first: int) -> FloatArray:
@@ -54,7 +54,7 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
     if coef.ndim == 1 or len(coef) == 1:
         rows = native_rows(X)
         if rows is not None:
-            z = _filled(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
+            z = _fill(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
             if z is not None:
                 return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
@@ -70,7 +70,7 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
     if location_of(X) is Location.CLUSTER:
         return predict_lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
-    return _by_blocks(_probabilities, model, _ready(model, X))
+    return _by_blocks(_probabilities, model, _prepare_rows(model, X))
 
 
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
@@ -80,15 +80,15 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     k = len(coef)
     P: FloatArray | None = None
     if rows is not None and k == 1 and isinstance(loss, Logistic):
-        P = _filled(_kernels.sigmoids, model, X, rows, _theta(model), np.empty((rows.n, 2)))
+        P = _fill(_kernels.sigmoids, model, X, rows, _theta(model), np.empty((rows.n, 2)))
     elif rows is not None and isinstance(loss, Multinomial):
         W = np.zeros((rows.d + 1, -(-k // 8) * 8))
         W[:-1, :k], W[-1, :k] = coef.T, model.intercept_
-        P = _filled(_kernels.softmaxes, model, X, rows, W, np.empty((rows.n, k)))
+        P = _fill(_kernels.softmaxes, model, X, rows, W, np.empty((rows.n, k)))
     return probabilities(loss, _scores(model, X, first)) if P is None else P
 
 
-def _filled(
+def _fill(
     kernel: Callable[..., bool],
     model: Any,
     X: Any,
@@ -115,7 +115,7 @@ def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) 
         raise
 
 
-def _ready(model: Any, X: Any) -> Any:
+def _prepare_rows(model: Any, X: Any) -> Any:
     """X itself if it can be read as it lies, else its checked and converted rows."""
     state = vars(model)
     if (
@@ -152,7 +152,7 @@ def _theta(model: Any) -> FloatArray:
 
 def by_pieces(n_threads: int | None, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
     """Whether ``work(lo, hi)`` is true for all pieces [lo, hi) of the n rows of X."""
-    entries = X.nnz if sp.issparse(X) else X.size
+    entries = n_entries(X)
     if entries <= 2 * _PIECE:
         return work(0, n)
     pieces = min(n, -(-entries // _PIECE))

@@ -1,4 +1,4 @@
-"""Stochastic sub-gradient descent as an estimator: quick, never exact, and told how far from exact."""
+"""Stochastic sub-gradient descent as an estimator: fast, approximate, with a proven bound on its suboptimality."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
 from linsep.losses import CoupledLoss, Loss
 from linsep.online import KEEPS, Plan, Scaling, StepSizes, descend
-from linsep.online.schedules import known
+from linsep.online.schedules import check_name
 from linsep.penalties import ElasticNet
 from linsep.spelling import accept_american
 from linsep.train import Recipe
@@ -261,7 +261,7 @@ class SGDClassifier(ByScores):
         k = len(known_labels.classes)
         codes = np.ascontiguousarray(known_labels.codes, dtype=np.int64)
         rows = readable(rows)
-        held, monitor = self._held_out(rows, codes, weight, plan.seed)
+        held, monitor = self._hold_out(rows, codes, weight, plan.seed)
         weight = without_rows(weight, len(codes), held)
         data = Memory(
             rows,
@@ -271,7 +271,7 @@ class SGDClassifier(ByScores):
         )
         try:
             court = judging.SgdCertifier(recipe, data, k)
-            with judging.finite_or_refused(data.X, names):
+            with judging.locate_nonfinite(data.X, names):
                 sure = self.keep == "best" and monitor is None
                 done = descend(plan, data, k, court.enough if sure else None, monitor)
             judging.refuse_divergence(done, self.keep)
@@ -339,7 +339,7 @@ class SGDClassifier(ByScores):
         check_is_fitted(self, "coef_")
         return log_probabilities(parameters.classification_loss(self.loss), scores(self, X))
 
-    def _held_out(
+    def _hold_out(
         self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
     ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
         """Rows that early stopping holds out, and who looks at them; none without it."""
@@ -356,21 +356,21 @@ class SGDClassifier(ByScores):
 
     def _recipe(self) -> Recipe:
         return Recipe(
-            loss=self._asked_loss(),
+            loss=self._current_loss(),
             penalty=ElasticNet(parameters.number("C", self.C)),
             fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
             tol=parameters.tolerance(self.tol),
             n_threads=parameters.threads(self.n_threads),
         )
 
-    def _asked_loss(self) -> Loss:
+    def _current_loss(self) -> Loss:
         """The loss that the parameters ask for now."""
         return parameters.classification_loss(self.loss)
 
     def _plan(self) -> Plan:
         automatic = isinstance(self.eta0, str) and isinstance(self.decay, str)
         if isinstance(self.schedule, str):
-            known(self.schedule)
+            check_name(self.schedule)
         elif not callable(self.schedule):
             raise BadInput(f"schedule must be a name or a function of k, got {self.schedule!r}.")
         elif not automatic:
@@ -379,7 +379,7 @@ class SGDClassifier(ByScores):
                 "it by eta0 there, and leave both at 'auto'."
             )
         whole = isinstance(self.batch_size, str) and self.batch_size == "all"
-        factor = loss_factor(self._asked_loss(), ElasticNet(parameters.number("C", self.C)))
+        factor = loss_factor(self._current_loss(), ElasticNet(parameters.number("C", self.C)))
         assert not isinstance(factor.loss, CoupledLoss)
         return Plan(
             loss=factor.loss,
@@ -399,7 +399,7 @@ class SGDClassifier(ByScores):
         )
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
-        """What an independent check needs, for each subproblem in turn."""
+        """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
         rows = inputs.rows_again(self, X)
         known_labels = labels.encode_as(self.classes_, y, rows.shape[0], owner)

@@ -24,7 +24,7 @@ _TRIAL = 1024
 
 @dataclass(eq=False)
 class Stream:
-    """Where a descent stands. W (columns, d+1); ``sums`` of the iterates, weighted by their number."""
+    """State of a descent: W (columns, d+1); ``sums`` of the iterates, weighted by their number."""
 
     W: FloatArray
     sums: FloatArray | None
@@ -35,7 +35,7 @@ class Stream:
 
 
 def after_fit(done: Descent, total: float) -> Stream:
-    """Where ``fit`` ended."""
+    """The state at the end of ``fit``."""
     return Stream(
         W=done.goes_on,
         sums=done.sums,

@@ -40,7 +40,7 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     loss, scale = fit.recipe.loss, fit.recipe.penalty.scale
     assert isinstance(loss, Loss)
     if hard_margin(loss, fit.recipe.penalty):
-        return _hard(fit, sigma, weight)
+        return _hard_margin_multipliers(fit, sigma, weight)
     low, high = loss.domain
     u = np.maximum(_unfold(fit, X, sigma), low)
     if high < np.inf:
@@ -58,7 +58,7 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
 
 
 def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
-    """Where an interior point method would end, in place; ``far`` is |m - 1|.
+    """Move u to where an interior point method would end, in place; ``far`` is |m - 1|.
 
     Its u are all inside the box, with u (m - 1), or (high - u)(1 - m), about the same for all rows. A row nearer to an
     end of the box than to the margin, as shares of the largest u and of the largest distance, belongs to that end.
@@ -68,7 +68,7 @@ def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
     u[ended] = np.where(u[ended] < 0.5 * high, 0.0, high)
 
 
-def _hard(fit: Fit, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
+def _hard_margin_multipliers(fit: Fit, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
     """alpha of the hard margin, whose dual point it is; a row of weight 0 is not there."""
     assert isinstance(fit.dual, Explicit)
     alpha = np.maximum(fit.dual.u, 0.0)

@@ -9,10 +9,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.data import Memory
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
@@ -35,7 +34,7 @@ _SURROGATES = ("logistic", "hinge", "squared_hinge")
 
 @dataclass(frozen=True)
 class SurrogatePrice:
-    """Errors of models that minimise a convex loss, beside the fewest possible.
+    """Errors of models that minimise a convex loss, next to the fewest possible.
 
     Attributes
     ----------
@@ -200,7 +199,7 @@ class ZeroOneClassifier(ByScores):
         w, b = found.theta[:-1], float(found.theta[-1])
         proven = found.bound >= found.errors
         count = points.value(found.errors)
-        bound = count if proven else below(points.exact(found.bound))
+        bound = count if proven else below(points.weight_of(found.bound))
         certificate = ZeroOne(
             errors=count,
             lower_bound=bound,
@@ -255,7 +254,7 @@ class ZeroOneClassifier(ByScores):
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         weight = self._weight(X, y, sample_weight)
         points = distinct(_dense(rows, type(self).__name__), known.signs(), weight)
-        wrong = points.wrong(np.append(dense_coef(self), self.intercept_))
+        wrong = points.find_errors(np.append(dense_coef(self), self.intercept_))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(listed, self.certificate_.wrong):
             raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
@@ -263,7 +262,7 @@ class ZeroOneClassifier(ByScores):
         errors = {}
         for name in _SURROGATES:
             theta = _surrogate(points, points.X, points.weight, name, penalty, None)
-            errors[name] = points.value(points.count(points.wrong(theta)))
+            errors[name] = points.value(points.count(points.find_errors(theta)))
         return SurrogatePrice(errors, self.errors_, self.lower_bound_, float(C))
 
     def _weight(self, X: Any, y: Any, sample_weight: Any) -> FloatArray | None:
@@ -279,14 +278,14 @@ class ZeroOneClassifier(ByScores):
         theta = np.append(dense_coef(self), self.intercept_)
         return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
 
-    def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
+    def _verify(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
         """The certificate, if it holds for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
         rows = inputs.rows_again(self, X)
         known = labels.known(y, rows.shape[0], type(self).__name__)
         if not (
             isinstance(claimed, ZeroOne)
-            and self._unaltered(claimed, known)
+            and self._is_unaltered(claimed, known)
             and claimed.check(rows, y, weight := self._weight(X, y, sample_weight), exact)
             and self._predicts(claimed, X, known, weight)
         ):
@@ -301,7 +300,7 @@ class ZeroOneClassifier(ByScores):
             )
         return claimed
 
-    def _unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
+    def _is_unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
         """Whether the model says what its certificate says, and its classes are those of y in rising order."""
         return (
             np.array_equal(dense_coef(self), [claimed.w])
@@ -331,7 +330,7 @@ class ZeroOneClassifier(ByScores):
 
 
 class _Starts:
-    """Hyperplanes of convex losses on scaled columns, fitted when they are asked for."""
+    """Hyperplanes of convex losses on scaled columns, fitted on first use."""
 
     def __init__(self, points: Points, limit: float) -> None:
         self.points, self.limit = points, limit
@@ -366,4 +365,4 @@ def _dense(rows: Any, owner: str) -> FloatArray:
             f"{owner} holds its rows densely, and X has {rows.shape[0]:,} x {rows.shape[1]:,} numbers, more than "
             f"{_LARGEST:,}; ask separate whether the classes overlap at all, or use a convex loss."
         )
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    return np.asarray(dense(rows), dtype=np.float64)

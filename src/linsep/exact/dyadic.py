@@ -46,7 +46,7 @@ class Dyadic:
     def __abs__(self) -> Dyadic:
         return Dyadic(np.abs(self.num), self.exp)
 
-    def halved(self, times: int = 1) -> Dyadic:
+    def halve(self, times: int = 1) -> Dyadic:
         """Divided by 2**times."""
         return Dyadic(self.num, self.exp - times)
 

@@ -57,7 +57,7 @@ class Pair(NamedTuple):
         error = self.error * abs(by[0]) * (1.0 + 2.0**-40) + PAIR_ERROR * np.abs(hi) + _UNDERFLOW
         return Pair(hi, lo, error)
 
-    def signed(self, sign: FloatArray) -> Pair:
+    def times_sign(self, sign: FloatArray) -> Pair:
         """The product with signs, which is exact."""
         return Pair(sign * self.hi, sign * self.lo, self.error)
 
@@ -116,10 +116,10 @@ def scaled_product(A: Any, B: FloatArray) -> Pair:
     largest = np.abs(B).max(axis=1, initial=0.0)
     exponent = np.where(largest > 0.0, np.frexp(largest)[1], _NONE)
     with np.errstate(over="ignore", invalid="ignore"):
-        return product(_scaled(A, exponent), np.ldexp(B, -exponent[:, None]))
+        return product(_scale_columns(A, exponent), np.ldexp(B, -exponent[:, None]))
 
 
-def transposed(A: Any) -> Any:
+def transpose(A: Any) -> Any:
     """A', in a storage whose rows are sliced."""
     return A.T.tocsr() if sp.issparse(A) else A.T
 
@@ -130,7 +130,7 @@ def _ldexp(values: FloatArray, e: IntArray, f: IntArray) -> FloatArray:
     return np.asarray(np.ldexp(np.ldexp(values, half), e + f - half))
 
 
-def _scaled(A: Any, exponent: npt.NDArray[Any]) -> Any:
+def _scale_columns(A: Any, exponent: npt.NDArray[Any]) -> Any:
     """A with column j multiplied by 2^exponent_j."""
     if sp.issparse(A):
         data = np.ldexp(A.data, exponent[A.indices])

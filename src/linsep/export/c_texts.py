@@ -53,7 +53,7 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
     if not hashed:
         entries = sorted(entries, key=lambda entry: terms[entry[0]].encode())
     alphabet = None if hashed else set("".join([*terms.values(), *analysis.stop_words]))
-    folded = list(_folded(analysis, alphabet))
+    folded = list(_replacements(analysis, alphabet))
     grow = max((-(-len(new.encode()) // len(old.encode())) for old, new in folded), default=1)
     sigma = analysis.lowercase and (alphabet is None or not alphabet.isdisjoint("σς"))
     stop = sorted(analysis.stop_words, key=str.encode)
@@ -84,14 +84,14 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
     return [*lines, f"static const {name}_vectorizer {table} = {{{given}}};"]
 
 
-def _folded(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tuple[str, str]]:
+def _replacements(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tuple[str, str]]:
     """Characters that lower case or stripping changes, and what they become.
 
     Those that end up outside of the alphabet in a term of its own length are in no term of the vocabulary anyway.
     With ``strip_accents="ascii"`` a million characters vanish: the C text drops what is beyond ASCII and not listed.
     """
     to_ascii = analysis.accents == "ascii"
-    for old, new in _changed(analysis.lowercase, analysis.accents):
+    for old, new in _changes(analysis.lowercase, analysis.accents):
         if to_ascii:
             if new:
                 yield old, new
@@ -106,7 +106,7 @@ def _folded(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tuple[str
 
 
 @functools.cache
-def _changed(lowercase: bool, accents: str | None) -> list[tuple[str, str]]:
+def _changes(lowercase: bool, accents: str | None) -> list[tuple[str, str]]:
     """All characters that change."""
     if not lowercase and accents is None:
         return []

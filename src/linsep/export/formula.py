@@ -14,7 +14,7 @@ from linsep.arrays import FloatArray
 from linsep.errors import Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.losses import Logistic, Multinomial
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.pipelines.expressions import (
     Affine,
     Column,
@@ -63,8 +63,8 @@ class Document:
         words, known = self.words, list(range(self.words.width))
         factor = np.ones(words.width) if words.factor is None else words.factor
         if words.vocabulary is None:
-            told = self.W.any(axis=1) | (factor != factor.max())
-            known = np.flatnonzero(told).tolist()
+            stored = self.W.any(axis=1) | (factor != factor.max())
+            known = np.flatnonzero(stored).tolist()
         return [(j, float(factor[j]), self.W[j].tolist()) for j in known]
 
     @property
@@ -115,7 +115,7 @@ class Formula:
 
 def formula(model: Any) -> Formula:
     """The formula of a fitted linsep model, or of a pipeline that ends in one; affine steps are folded into it."""
-    opened = taken_apart(model)
+    opened = take_apart(model)
     steps, model = opened.steps, opened.model
     if not hasattr(type(model), "get_params") or not type(model).__module__.startswith("linsep."):
         raise Refused(

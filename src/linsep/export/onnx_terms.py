@@ -45,7 +45,7 @@ class OnnxTerms:
         return self.node("Concat", [self.term(x) for x in self.f.terms], axis=1)
 
     def tables(self) -> list[str]:
-        """What each table and each text adds to the scores."""
+        """Contributions of each table and each text to the scores."""
         made = []
         for table in self.f.tables:
             rows = np.vstack([table.values, table.default, table.missing])

@@ -23,7 +23,7 @@ _WORDS = {DEFAULT_PATTERN: r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]
 
 
 def text_scores(terms: OnnxTerms, document: Document) -> str:
-    """What a column of texts adds to the scores (n, k)."""
+    """Contribution of a column of texts to the scores (n, k)."""
     words = document.words
     _refuse(words)
     axis = terms.number(np.array([1]))

@@ -70,19 +70,19 @@ def sql(
         )
     scores = ["score"] if len(f.b) == 1 else [f"score_{c + 1}" for c in range(len(f.b))]
     inputs, terms = _inputs(f)
-    carried = [] if key is None else [quoted(key)]
-    answers = [*carried, *map(quoted, scores)]
+    carried = [] if key is None else [quote(key)]
+    answers = [*carried, *map(quote, scores)]
     if f.classes is not None:
-        answers.append(f"{_class(f, scores)} AS {quoted(class_column)}")
+        answers.append(f"{_class(f, scores)} AS {quote(class_column)}")
     else:
-        answers.append(f"{quoted('score')} AS {quoted(class_column)}")
+        answers.append(f"{quote('score')} AS {quote(class_column)}")
     if proba and f.link is not None:
         answers += _probabilities(f, scores)
     sums = [
-        f"{_sum(terms, f.W[c].tolist(), float(f.b[c]), _levels(f.tables, c))} AS {quoted(name)}"
+        f"{_sum(terms, f.W[c].tolist(), float(f.b[c]), _levels(f.tables, c))} AS {quote(name)}"
         for c, name in enumerate(scores)
     ]
-    source = quoted(table)
+    source = quote(table)
     inner = [*carried, *inputs]
     return "\n".join(
         [
@@ -94,7 +94,7 @@ def sql(
     )
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """An identifier."""
     if "\0" in name:
         raise BadInput(f"a name in SQL cannot hold a NUL: {name!r}.")
@@ -129,19 +129,19 @@ def _inputs(f: Formula) -> tuple[list[str], list[str]]:
     if f.encoder is None:
         made = [_expression(x) for x in f.terms]
     else:
-        made = [text for encoding in f.encoder.encodings_ for text in _encoded(encoding)]
-    names = [quoted(f"x{j + 1}") for j in range(len(made))]
+        made = [text for encoding in f.encoder.encodings_ for text in _encoding_terms(encoding)]
+    names = [quote(f"x{j + 1}") for j in range(len(made))]
     looked_up = [
-        f"{_expression(table.x, text=table.of_texts)} AS {quoted(f's{j + 1}')}"
+        f"{_expression(table.x, text=table.of_texts)} AS {quote(f's{j + 1}')}"
         for j, table in enumerate(f.tables)
     ]
     return [f"{text} AS {name}" for text, name in zip(made, names, strict=True)] + looked_up, names
 
 
 def _levels(tables: list[Table], c: int) -> list[str]:
-    """What the tables add to score c."""
+    """Contributions of the tables to score c."""
     return [
-        _case(quoted(f"s{j + 1}"), t.keys, t.values[:, c].tolist(), t.default[c], t.missing[c])
+        _case(quote(f"s{j + 1}"), t.keys, t.values[:, c].tolist(), t.default[c], t.missing[c])
         for j, t in enumerate(tables)
     ]
 
@@ -162,7 +162,7 @@ def _value(x: float) -> str:
 def _expression(x: ex.Expression, text: bool = False) -> str:
     """An expression of the columns; ``text``: of a text, which is not cast to a number."""
     if isinstance(x, ex.Column):
-        return quoted(x.name) if text else _double(quoted(x.name))
+        return quote(x.name) if text else _double(quote(x.name))
     if isinstance(x, ex.Truth):
         return _truth(_expression(x.x, text=True))
     if isinstance(x, ex.Affine):
@@ -206,16 +206,16 @@ def _normalise(x: ex.Normalised) -> str:
         )
     parts = [_expression(part) for part in x.row]
     if x.norm == "l1":
-        norm = _nested([f"ABS({part})" for part in parts])
+        norm = _nest_sum([f"ABS({part})" for part in parts])
     else:
-        norm = f"SQRT({_nested([f'{part} * {part}' for part in parts])})"
+        norm = f"SQRT({_nest_sum([f'{part} * {part}' for part in parts])})"
     return f"({_expression(x.x)} / CASE WHEN {norm} = 0 THEN 1e0 ELSE {norm} END)"
 
 
-def _encoded(encoding: Encoding) -> list[str]:
+def _encoding_terms(encoding: Encoding) -> list[str]:
     if encoding.type == "drop":
         return []
-    column = quoted(encoding.name)
+    column = quote(encoding.name)
     absent = f"CASE WHEN {column} IS NULL THEN 1e0 ELSE 0e0 END"
     if isinstance(encoding, Number):
         value = (
@@ -251,10 +251,10 @@ def _categories(encoding: Category, column: str, absent: str) -> list[str]:
 
 def _sum(terms: list[str], row: list[float], b: float, more: list[str]) -> str:
     products = (f"{_number(w)} * {x}" for w, x in zip(row, terms, strict=True))
-    return _nested([_number(b), *products, *more])
+    return _nest_sum([_number(b), *products, *more])
 
 
-def _nested(parts: list[str]) -> str:
+def _nest_sum(parts: list[str]) -> str:
     """A sum, nested in a balanced way, so that no parser runs out of depth."""
     while len(parts) > 1:
         parts = [f"({' + '.join(parts[at : at + 8])})" for at in range(0, len(parts), 8)]
@@ -263,7 +263,7 @@ def _nested(parts: list[str]) -> str:
 
 def _class(f: Formula, scores: list[str]) -> str:
     assert f.classes is not None
-    names = [quoted(score) for score in scores]
+    names = [quote(score) for score in scores]
     if len(names) == 1:
         first, second = map(literal, f.classes)
         return f"CASE WHEN {names[0]} IS NULL THEN NULL WHEN {names[0]} >= 0 THEN {second} ELSE {first} END"
@@ -291,8 +291,8 @@ def _logistic(score: str, sign: str = "") -> str:
 
 def _probabilities(f: Formula, scores: list[str]) -> list[str]:
     assert f.classes is not None
-    labels = [quoted(f"probability_{c + 1}") for c in range(len(f.classes))]
-    names = [quoted(score) for score in scores]
+    labels = [quote(f"probability_{c + 1}") for c in range(len(f.classes))]
+    names = [quote(score) for score in scores]
     if f.link == "logistic":
         made = [_logistic(names[0], "-"), _logistic(names[0])]
     elif f.link == "softmax":

@@ -83,7 +83,7 @@ def python(model: Any) -> str:
 
 
 def _python_tables(f: Formula) -> list[str]:
-    """What the levels of each column add to the scores: a dictionary, unknown levels, missing ones."""
+    """Contributions of the levels of each column to the scores: a dictionary, unknown levels, missing ones."""
     if f.plain:
         return []
     lines = ["TABLES = ["]

@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from linsep.arrays import FloatArray
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.recheck import given
+from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import Rows
 from linsep.data import Block, Memory
 from linsep.inference.results import Coefficient
@@ -61,7 +61,10 @@ def rows(part: Part) -> Rows:
         data = Memory(part.X, part.sigma, part.offset, part.weight)
         return KernelRows.of(data, part.fit_intercept)
     everyone = slice(0, part.X.shape[0])
-    offset, weight = given(part.offset, everyone, 0.0), given(part.weight, everyone, 1.0)
+    offset, weight = (
+        vector_or_default(part.offset, everyone, 0.0),
+        vector_or_default(part.weight, everyone, 1.0),
+    )
     return Rows(part.X, part.sigma, offset, weight, part.fit_intercept, 0.0)
 
 

@@ -101,11 +101,11 @@ def summary(
             assert spread is not None
             tables[title] = with_intervals(part, names, spread, count, level)
         else:
-            tables[title] = _plain(part, names, column)
+            tables[title] = _coefficients_only(part, names, column)
     facts = _facts(model, parts, X, y, sample_weight, offset is None)
     if held_out is not None:
         other, answers = pair("held_out", held_out, "(X, y)")
-        facts.update(_held_out(model, opened.transform(other), answers, level=level))
+        facts.update(_held_out_performance(model, opened.transform(other), answers, level=level))
     weight = parts[0].weight
     return Summary(
         title=f"{type(model).__name__}, {given[0].loss.name} loss, C = {parts[0].penalty.C:g}",
@@ -131,7 +131,7 @@ def _columns(model: Any, parts: list[Part]) -> list[tuple[str, int, Part]]:
     return [(f"class {label!r} against the others", 0, part) for label, part in pairs]
 
 
-def _plain(part: Part, names: list[str], column: int) -> tuple[Coefficient, ...]:
+def _coefficients_only(part: Part, names: list[str], column: int) -> tuple[Coefficient, ...]:
     titles = [*names, INTERCEPT] if part.fit_intercept else names
     return tuple(Coefficient(name, float(part.W[j, column])) for j, name in enumerate(titles))
 
@@ -153,7 +153,7 @@ def _facts(
     return facts
 
 
-def _held_out(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
+def _held_out_performance(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
     if not hasattr(model, "classes_"):
         return {"held-out R squared": float(model.score(X, y))}
     y = np.asarray(y)

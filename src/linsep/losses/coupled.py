@@ -52,7 +52,7 @@ class CoupledLoss(ABC):
         """l*(Q) at Q = p - onehot(labels), (n,); +inf where p leaves the simplex."""
 
     @abstractmethod
-    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+    def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
         """Bound of sum_i s_i |U_ic| for each class, from minus the sum of the conjugates and ``mass``."""
 
     @abstractmethod

@@ -85,7 +85,7 @@ class CrammerSinger(CoupledLoss):
         inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
         return np.where(inside & (rest <= 1.0 + slack), -np.minimum(rest, 1.0), math.inf)
 
-    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+    def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
         """The sum of s p off the label: no |U_ic| exceeds that of its row."""
         return np.minimum(2.0 * mass, entropy)
 

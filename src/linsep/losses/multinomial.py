@@ -99,7 +99,7 @@ class Multinomial(CoupledLoss):
         value = xlog1py(1.0 - rest, -rest) - entr(np.maximum(off, 0.0)).sum(axis=1)
         return np.where(np.isnan(rest), math.inf, value)
 
-    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+    def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
         """Twice the weight of each class (if the class sums of U vanish; they add what they are)."""
         return 2.0 * mass
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep import estimators
 from linsep.arguments import flag, pair
+from linsep.arrays import dense
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, BadModelFile, Refused
@@ -28,7 +29,7 @@ from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
 from linsep.paths import replace_file
 from linsep.penalties import GroupElasticNet
-from linsep.pipelines import taken_apart
+from linsep.pipelines import take_apart
 from linsep.separability import Inseparable, Separable, Undecided
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
@@ -151,7 +152,7 @@ def _pieces(model: Any, data: Any, include_dual: bool) -> list[bytes | memoryvie
     fitted["coef_"] = dense_coef(estimator)
     if data is not None:
         X, y = pair("data", data, "(X, y)")
-        fitted["data_digest_"] = digest(taken_apart(model).transform(X) if stepped else X, y)
+        fitted["data_digest_"] = digest(take_apart(model).transform(X) if stepped else X, y)
     if not include_dual and "_fits" in fitted:
         fitted["_fits"] = [_without_rows(fit) for fit in fitted["_fits"]]
     writer = StepWriter(estimator, getattr(estimator, "_saved_records", ()))
@@ -202,16 +203,15 @@ def digest(X: Any, y: Any) -> str:
     step = max(1, (1 << 20) // max(X.shape[1], 1))
     found.update(repr(X.shape).encode())
     for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        dense = block.toarray() if sp.issparse(block) else block
-        found.update((np.ascontiguousarray(dense, "<f8") + 0.0).tobytes())
+        block = dense(X[start : start + step])
+        found.update((np.ascontiguousarray(block, "<f8") + 0.0).tobytes())
     found.update(repr(np.asarray(y).tolist()).encode())
     return f"sha256:{found.hexdigest()}"
 
 
 def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
     """The encoder before a model, if nothing else is there, the model, and whether other steps are."""
-    opened = taken_apart(model)
+    opened = take_apart(model)
     encoder, stepped = None, isinstance(model, Pipeline)
     if opened.steps is not None and [type(step) for _, step in opened.steps.steps] == [Encoder]:
         encoder, stepped = opened.steps[0], False
@@ -282,7 +282,7 @@ def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
     if not isinstance(found, Pipeline):
         raise BadModelFile("steps does not hold a pipeline.")
     try:
-        last = taken_apart(found).model
+        last = take_apart(found).model
     except (TypeError, ValueError) as error:
         raise BadModelFile(
             "the steps of the pipeline are not pairs of a name and a step."

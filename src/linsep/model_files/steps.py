@@ -92,10 +92,10 @@ class StepWriter(Writer):
                 return {"objects": [self.value(item, where) for item in value.tolist()]}
         if hasattr(value, "get_params"):
             return self._step(value, where)
-        plain = self._plain(value, where)
+        plain = self._encode_value(value, where)
         return super()._object(value, where) if plain is None else plain
 
-    def _plain(self, value: Any, where: str) -> Any:
+    def _encode_value(self, value: Any, where: str) -> Any:
         """JSON for the kinds of values that only steps hold; None for any other."""
         if isinstance(value, np.dtype):
             return {"dtype": value.str}

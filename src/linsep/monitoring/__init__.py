@@ -1,6 +1,6 @@
-"""What long computations tell whoever is watching."""
+"""Progress of long computations, for bars, notebooks and logs."""
 
 from linsep.monitoring.bars import progress
-from linsep.monitoring.jobs import Job, advance, current, note, watched
+from linsep.monitoring.jobs import Job, advance, current, is_watched, note
 
-__all__ = ["Job", "advance", "current", "note", "progress", "watched"]
+__all__ = ["Job", "advance", "current", "is_watched", "note", "progress"]

@@ -61,7 +61,7 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
 
 
 class Surface(Protocol):
-    """Where the state of the jobs is drawn."""
+    """Output that shows the state of the jobs."""
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
         """The state now."""
@@ -141,7 +141,7 @@ class Lines:
         self._file, self._next = file, 0.0
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
-        """A line, if the time for one has come."""
+        """Print a line, if the last one is old enough."""
         if seconds >= self._next:
             self._next = min(max(2.0 * seconds, 2.0 * FIRST), seconds + _LONGEST)
             self._write(f"linsep: {words(jobs)}, {seconds:.0f} s")

@@ -53,7 +53,7 @@ class Job:
 
     @property
     def share(self) -> float | None:
-        """How much is done, from 0 to 1, if it can be told: parts, or digits of the gap on the way to tol."""
+        """Share done, from 0 to 1, if known: of the parts, or of the digits of the gap on the way to tol."""
         if self.total:
             return min(1.0, self.done / self.total)
         gap = self.gap
@@ -96,8 +96,8 @@ def current() -> Job | None:
     return board.jobs[-1] if board is not None and board.jobs else None
 
 
-def watched() -> bool:
-    """Whether somebody is watching."""
+def is_watched() -> bool:
+    """Whether the progress of jobs is shown or recorded."""
     return BOARD.get() is not None
 
 
@@ -117,7 +117,7 @@ def note(
 
 
 def advance(done: float) -> None:
-    """So many parts of the innermost job are done."""
+    """Set how many parts of the innermost job are done."""
     job = current()
     if job is not None:
         job.done = done

@@ -87,7 +87,7 @@ class _Coupled(Term):
         """A'(s (P - onehot))."""
         return self._adjoint(self.P - self.own)
 
-    def _curved(self, dz: Decimals) -> Decimals:
+    def _times_hessian(self, dz: Decimals) -> Decimals:
         """(diag D - D D'/sum D) dz, row by row."""
         mean = (self.D * dz).sum(axis=1) / self.total
         return self.D * (dz - mean[:, None])
@@ -160,12 +160,12 @@ class CrammerSinger(_Coupled):
         """Products of 0."""
         return zeros(self.n, self.k)
 
-    def corrected(self, change: Change, mu: Decimal) -> Targets:
+    def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
         """Products of mu/s, and the second order."""
         dP, dt = change
         return (mu / self.s)[:, None] - dP * dt
 
-    def centred(self, mu: Decimal) -> Targets:
+    def centring_targets(self, mu: Decimal) -> Targets:
         """Products of mu/s."""
         return (mu / self.s)[:, None] + zeros(self.n, self.k)
 
@@ -181,13 +181,13 @@ class CrammerSinger(_Coupled):
         """Changes of p and t."""
         dz = self.scores(step)
         kappa, push = self._push(targets)
-        dP = self._curved(dz) + push
+        dP = self._times_hessian(dz) + push
         lead = dz - dz[np.arange(self.n), self.labels][:, None]
         top = (kappa.sum(axis=1) + (self.D * lead).sum(axis=1)) / self.total
         return dP, top[:, None] - lead
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """To p, t >= 0."""
+        """Largest step that keeps p, t >= 0."""
         t = ONE
         for value, slope in zip((self.P, self.t), change, strict=True):
             for x, y in zip(value.ravel(), slope.ravel(), strict=True):

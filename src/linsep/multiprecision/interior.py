@@ -77,7 +77,7 @@ def solve(
             raise NoProgress
         state.factorise()
         exact_fit = state.fits_exactly()
-        if exact_fit or state.solved(tol):
+        if exact_fit or state.is_solved(tol):
             state.centre()
             size = state.size()
             enough = Decimal(tol) * _ENOUGH * size
@@ -124,11 +124,11 @@ class _Iteration:
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
     def fits_exactly(self) -> bool:
-        """Whether, without a penalty, the objective is nothing beside that of the zero model."""
+        """Whether, without a penalty, the objective is negligible compared with that of the zero model."""
         return self.unpenalised and self.size() <= _NOTHING * self.null
 
-    def solved(self, tol: float) -> bool:
-        """Whether the gap is next to nothing beside tol, or small beside it and at the end of the digits."""
+    def is_solved(self, tol: float) -> bool:
+        """Whether the gap is negligible compared with tol, or small and no longer falling."""
         before, now = self.relative_gap, self.shortfall()
         ended = now <= Decimal(tol) * _ENOUGH and 2 * now > before
         return ended or now <= Decimal(tol) * _SOLVED
@@ -201,10 +201,11 @@ class _Iteration:
         after = sum((term.gap(one, t) for term, one in pairs), ZERO)
         mu = now / self.count
         target = mu * (after / now) ** 3 if now > 0 else ZERO
-        found = self._direction([term.corrected(one, target) for term, one in pairs])
+        found = self._direction([term.corrector_targets(one, target) for term, one in pairs])
         if self._max_step(found[1], ONE) >= _SHORT:
             return found
         others = [
-            self._direction([term.centred(share * mu) for term in self.terms]) for share in _SHARES
+            self._direction([term.centring_targets(share * mu) for term in self.terms])
+            for share in _SHARES
         ]
         return max([found, *others], key=lambda one: self._max_step(one[1], ONE))

@@ -113,7 +113,7 @@ def _orthogonal(basis: Decimals) -> tuple[Decimals, Decimals]:
     return Q, norms
 
 
-def _whole(x: Decimal) -> Decimal:
+def _round_to_integer(x: Decimal) -> Decimal:
     return x.to_integral_value(rounding=ROUND_HALF_EVEN)
 
 
@@ -123,7 +123,7 @@ def _nearest(basis: Decimals, target: Decimals, transform: Decimals) -> Decimals
     rest, found = target.copy(), zeros(basis.shape[1])
     for k in range(basis.shape[1] - 1, -1, -1):
         if norms[k] > 0:
-            found[k] = _whole((rest @ Q[:, k]) / norms[k])
+            found[k] = _round_to_integer((rest @ Q[:, k]) / norms[k])
             rest = rest - found[k] * basis[:, k]
     return transform @ found
 
@@ -142,7 +142,7 @@ def _reduce(basis: Decimals) -> Decimals:
         mu[j + 1 :, j] = (basis[:, j + 1 :].T @ Q[:, j]) / norms[j]
 
     def subtract(k: int, j: int) -> None:
-        times = _whole(mu[k, j])
+        times = _round_to_integer(mu[k, j])
         if times:
             count_work(2 * order)
             T[:, k] = T[:, k] - times * T[:, j]

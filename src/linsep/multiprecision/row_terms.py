@@ -125,12 +125,12 @@ class PiecewiseQuadratic(Term):
         """Products of 0."""
         return zeros(len(self.u)), zeros(len(self.u))
 
-    def corrected(self, change: Change, mu: Decimal) -> Targets:
+    def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
         """Products of mu/s, and the second order."""
         _, du, da, dc = change
         return only(self.above, mu / self.s + da * du), only(self.below, mu / self.s - dc * du)
 
-    def centred(self, mu: Decimal) -> Targets:
+    def centring_targets(self, mu: Decimal) -> Targets:
         """Products of mu/s."""
         return only(self.above, mu / self.s), only(self.below, mu / self.s)
 
@@ -154,7 +154,7 @@ class PiecewiseQuadratic(Term):
         return dr, du, da, dc
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """To the ends of the intervals, and to a, c >= 0."""
+        """Largest step that keeps u in its interval, and a, c >= 0."""
         _, du, da, dc = change
         up, down = self._distances()
         t = ONE
@@ -215,7 +215,7 @@ class HardMargin(PiecewiseQuadratic):
         super().__init__(rows, ones, ones, 0.0, 0.0, math.inf)
 
     def excess(self, step: Decimals) -> Decimal:
-        """What 1/2 |w|^2 rises by, to first order, if w is stretched until the smallest margin is 1 again."""
+        """First-order increase of 1/2 |w|^2 if w is stretched until the smallest margin is 1 again."""
         largest: Decimal = max(self.r - self.map.apply(step))
         price: Decimal = self.u.sum()
         return max(largest, ZERO) * price

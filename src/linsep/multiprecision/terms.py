@@ -119,7 +119,7 @@ class Term(ABC):
 
     @abstractmethod
     def right_hand_side(self, targets: Targets) -> Decimals:
-        """What products that differ from their targets add to the right-hand side, minus the gradient."""
+        """Contribution of products that differ from their targets to the right-hand side, without the gradient."""
 
     @abstractmethod
     def change(self, step: Decimals, targets: Targets) -> Change:
@@ -150,11 +150,11 @@ class Term(ABC):
         """Targets of the predictor: products of 0."""
         return None
 
-    def corrected(self, change: Change, mu: Decimal) -> Targets:
+    def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
         """Targets of the corrector: products of mu, and what the predictor leaves out."""
         return None
 
-    def centred(self, mu: Decimal) -> Targets:
+    def centring_targets(self, mu: Decimal) -> Targets:
         """Targets without the second order."""
         return None
 

@@ -46,7 +46,7 @@ class Draws:
         return self._at(self._random.random(count) if self._replacement else self._deal(count))
 
     def some(self, count: int) -> IntArray:
-        """So many rows drawn on the side: the stream goes on as if they had not been."""
+        """Draw ``count`` rows without advancing the stream."""
         return self._at(np.random.default_rng(self._seed).random(count))
 
     def _at(self, at: FloatArray) -> IntArray:

@@ -64,7 +64,7 @@ def find_first_step(  # noqa: PLR0913
         steps.run(StepSizes("constant", eta, no_decay), 0, visits, W, None)
         return W
 
-    def better(
+    def take_better(
         tried: list[FloatArray], eta: FloatArray, P: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """The best of these steps and of one whose objective is known, in each column."""
@@ -80,6 +80,6 @@ def find_first_step(  # noqa: PLR0913
     length = float(squares.sum()) / data.n + fit_intercept
     unit = np.full(len(start), 1.0 / length if length > 0.0 else 1.0)
     coarse = [unit * factor for factor in _COARSE]
-    eta, P = better(coarse, coarse[0], np.full(len(start), math.inf))
-    found, _ = better([0.5 * eta, 2.0 * eta], eta, P)
+    eta, P = take_better(coarse, coarse[0], np.full(len(start), math.inf))
+    found, _ = take_better([0.5 * eta, 2.0 * eta], eta, P)
     return found

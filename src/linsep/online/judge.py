@@ -51,7 +51,7 @@ class Judge:
                 block.rows, self._classes, loss, block.lo, block.hi, W, of, out
             )
 
-        def composed(block: Block, out: FloatArray) -> None:
+        def add_losses(block: Block, out: FloatArray) -> None:
             Z = np.empty((block.hi - block.lo, len(of)))
             _kernels.scores_k(block.rows, block.lo, block.hi, W, Z.reshape(-1))
             assert block.labels is not None
@@ -59,4 +59,4 @@ class Judge:
             with np.errstate(all="ignore"):
                 out += block.weights() @ self._loss.value(sign * Z)
 
-        return composed
+        return add_losses

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, squares
 from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.monitoring import Job, note
@@ -65,10 +64,8 @@ class PerceptronHistory:
         x = X[self.rows]
         gain = np.asarray(x @ w).ravel() + b * self.fit_intercept
         if self.normalised:
-            square = np.asarray(
-                x.multiply(x).sum(axis=1) if sp.issparse(x) else (x * x).sum(axis=1)
-            )
-            gain /= np.sqrt(square.ravel() + self.fit_intercept)
+            square = np.asarray(squares(x).sum(axis=1)).ravel()
+            gain /= np.sqrt(square + self.fit_intercept)
         inner = np.cumsum(sign[self.rows] * gain)
         length = np.sqrt(w @ w + self.fit_intercept * b * b)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -78,7 +75,7 @@ class PerceptronHistory:
 
 @dataclass(eq=False)
 class Stream:
-    """Where a perceptron stands: theta = (w, b), and what its mean over the rows visited needs."""
+    """State of a perceptron: theta = (w, b), and the sums for its mean over the rows visited."""
 
     theta: FloatArray
     sum: FloatArray | None = None  #: of the updates, each times the rows visited before it
@@ -86,7 +83,7 @@ class Stream:
 
     @property
     def answer(self) -> FloatArray:
-        """theta, or its mean if that was asked for."""
+        """theta, or its mean for an averaged perceptron."""
         if self.sum is None or not self.visited:
             return self.theta
         return self.theta - self.sum / self.visited
@@ -94,7 +91,7 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class PerceptronRun:
-    """What one run leaves."""
+    """Result of one run."""
 
     end: Stream
     history: PerceptronHistory
@@ -179,7 +176,7 @@ class _Loop:
         return bool(self.counts[1] >= self.rows.n)
 
 
-def weighted(
+def weigh_updates(
     sign: FloatArray, lengths: FloatArray, weight: FloatArray | None, normalised: bool
 ) -> tuple[FloatArray, FloatArray, bool]:
     """Signs, squared lengths and the kind of update by which the kernel adds s y (x, 1), or that over |(x, 1)|.
@@ -210,7 +207,7 @@ def train_perceptron(  # noqa: PLR0913
     seed: int,
 ) -> PerceptronRun:
     """Run until no row is on the wrong side or the budget is spent; weights, if given, are positive."""
-    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, begin(data.d, average), RECORDED)
     job = {
         "select": "listed" if order == "random" else order,
@@ -266,7 +263,7 @@ def stream(
 
     The prediction at score 0 is +1, so that only y = -1 is a mistake there.
     """
-    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, start)
     while loop.visited < start.visited + data.n:
         loop.call(

@@ -30,7 +30,7 @@ _FLAT = 1e-8  # a spread below this share of the column's size is taken for roun
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """Where the columns lie and how far they spread."""
+    """Centres and scales of the columns."""
 
     mean: FloatArray
     size: FloatArray
@@ -129,7 +129,7 @@ class ScaledSteps:
             steps = replace(plain, **own, weight=weight)
             steps.run(step_sizes, first + at, np.arange(len(some)), V, None)
             numbers = np.arange(first + at, first + at + len(some) // batch)
-            self._shrink(V, step_sizes.listed(first + at, len(numbers)).sum(axis=0))
+            self._shrink(V, step_sizes.table(first + at, len(numbers)).sum(axis=0))
             if sums is not None:  # the last of these points stands for all
                 sums += float((numbers + 1).sum()) * V
 
@@ -150,13 +150,13 @@ class ScaledSteps:
             move = after - before
             V[:, :-1] += (move[:, :-1] - move[:, -1:] * scaling.mean) / scaling.size
             V[:, -1] += move[:, -1]
-            self._shrink(V, step_sizes.listed(k, 1)[0])
+            self._shrink(V, step_sizes.table(k, 1)[0])
             if sums is not None:
                 sums += (k + 1) * V
 
 
 def make_steps(scaling: Scaling | None, *rows: Any, lam: float, **job: Any) -> Steps | ScaledSteps:
-    """Steps in the variables asked for."""
+    """Steps in the scaled variables, or in the original ones."""
     if scaling is None:
         return Steps(*rows, lam=lam, **job)
     return ScaledSteps(scaling, Steps(*rows, lam=0.0, **job), lam)

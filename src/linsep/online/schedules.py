@@ -96,7 +96,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     sum eta = inf, sum eta^2 = inf (suggested by steps up to 2^41, not proven)
     """
     if isinstance(schedule, str):
-        known(schedule)
+        check_name(schedule)
         return ScheduleCheck(*NAMED[schedule], proven=True)
     plain, squares = [], []
     for j in _OCTAVES:
@@ -107,7 +107,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     return ScheduleCheck(not _falls(plain), _falls(squares), proven=False)
 
 
-def known(schedule: str) -> str:
+def check_name(schedule: str) -> str:
     """The name, if it is one of a schedule."""
     if schedule not in NAMED:
         names = ", ".join(map(repr, NAMED))
@@ -166,7 +166,7 @@ class StepSizes:
             return self.schedule, self.eta0, self.decay
         return "listed", sizes(self.schedule, np.arange(first, first + count)), self.decay
 
-    def listed(self, first: int, count: int) -> FloatArray:
+    def table(self, first: int, count: int) -> FloatArray:
         """eta of the steps first, first + 1, ..., (count, columns)."""
         k = np.arange(first, first + count)
         if not isinstance(self.schedule, str):

@@ -40,7 +40,7 @@ _POINTS = 8  # judged in one read of the rows
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to do: everything but the data. ``None``: all rows as the batch, a step size found by trial."""
+    """Settings of a descent. ``None``: all rows as the batch, a step size found by trial."""
 
     loss: Loss
     C: float
@@ -56,7 +56,7 @@ class Plan:
     standardise: bool = False
 
     def lam(self, total: float) -> float:
-        """Strength of the penalty beside the mean loss of a total weight."""
+        """Weight of the penalty relative to the mean loss."""
         if self.C * total == 0.0:
             raise BadInput(
                 f"C times the sum of the weights is below the smallest number: C={self.C!r}, weights that add up to "
@@ -91,7 +91,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What came out: W (d+1, columns), the step sizes used, the curves, and the cost."""
+    """Result of a descent: W (d+1, columns), the step sizes used, the curves, and the cost."""
 
     W: FloatArray
     step_sizes: StepSizes

@@ -67,7 +67,7 @@ class Steps:
         """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
         if self.loss.native is None:
             with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
-                self._composed(step_sizes, first, draws, W, sums)
+                self._step_composed(step_sizes, first, draws, W, sums)
             return
         name, eta0, decay = step_sizes.for_kernel(first, len(draws) // self.batch)
         _kernels.sgd(
@@ -87,7 +87,7 @@ class Steps:
             sums,
         )
 
-    def _composed(
+    def _step_composed(
         self,
         step_sizes: StepSizes,
         first: int,
@@ -97,7 +97,7 @@ class Steps:
     ) -> None:
         batches = draws.reshape(-1, self.batch)
         for k, (rows, eta) in enumerate(
-            zip(batches, step_sizes.listed(first, len(batches)), strict=True), first + 1
+            zip(batches, step_sizes.table(first, len(batches)), strict=True), first + 1
         ):
             x = self.X[rows]
             z = np.asarray(x @ W[:, :-1].T) + W[:, -1]

@@ -92,21 +92,21 @@ def _groups(given: Any, d: int, names: Sequence[str] | None) -> IntArray:
     if given is None:
         return np.arange(d)
     if isinstance(given, dict):
-        return _numbered(_by_name("feature_groups", given, d, names))
+        return _number_labels(_by_name("feature_groups", given, d, names))
     if isinstance(given, list | tuple) and any(
         isinstance(g, list | tuple | np.ndarray) for g in given
     ):
-        return _listed(given, d)
+        return _number_lists(given, d)
     labels = np.asarray(given)
     if labels.shape != (d,):
         raise BadInput(
             f"feature_groups must have one label for each of the {d} features, or be a list of lists of feature "
             f"numbers; got shape {labels.shape}."
         )
-    return _numbered(labels.tolist())
+    return _number_labels(labels.tolist())
 
 
-def _listed(given: Sequence[Any], d: int) -> IntArray:
+def _number_lists(given: Sequence[Any], d: int) -> IntArray:
     labels: list[Any] = [None] * d
     for number, features in enumerate(given):
         for j in features:
@@ -118,10 +118,10 @@ def _listed(given: Sequence[Any], d: int) -> IntArray:
             if labels[at] is not None:
                 raise BadInput(f"feature_groups names feature {at} twice: groups must not overlap.")
             labels[at] = number
-    return _numbered(labels)
+    return _number_labels(labels)
 
 
-def _numbered(labels: list[Any]) -> IntArray:
+def _number_labels(labels: list[Any]) -> IntArray:
     """Numbers 0, 1, ... in the order of the first feature of a group; None is a group of its own."""
     known: dict[Any, int] = {}
     numbers = [

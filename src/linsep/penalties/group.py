@@ -93,7 +93,7 @@ class GroupElasticNet(ElasticNet):
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Where each group begins in ``_order``."""
+        """First place of each group in ``_order``."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int64)
 
     @cached_property
@@ -148,7 +148,7 @@ class GroupElasticNet(ElasticNet):
         parts += [] if self.l1_ratio == 1.0 else [self.ridge[self.factor > 0.0]]
         return all(bool(((x > 2.0**-900) & (x < 2.0**900)).all()) for x in parts)
 
-    def restricted(self, features: IntArray) -> GroupElasticNet:
+    def restrict(self, features: IntArray) -> GroupElasticNet:
         """The penalty on some features, which are whole groups."""
         group = np.unique(self.group[features], return_inverse=True)[1].astype(np.int64)
         return replace(self, factor=self.factor[features], group=group.reshape(-1))

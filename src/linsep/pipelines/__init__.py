@@ -1,6 +1,6 @@
 """scikit-learn pipelines that end in a linear model.
 
-``taken_apart`` turns a pipeline into its preprocessing steps and its model; every function that accepts a model
+``take_apart`` turns a pipeline into its preprocessing steps and its model; every function that accepts a model
 (``verify``, ``summary``, ``tune``, ``save``, ``export``, ``write_report``) asks it.
 """
 
@@ -8,9 +8,9 @@ from linsep.pipelines.parts import (
     Parts,
     final_step,
     require_parts,
-    stacked,
+    stack,
+    take_apart,
     take_rows,
-    taken_apart,
 )
 
-__all__ = ["Parts", "final_step", "require_parts", "stacked", "take_rows", "taken_apart"]
+__all__ = ["Parts", "final_step", "require_parts", "stack", "take_apart", "take_rows"]

@@ -56,7 +56,7 @@ class Parts:
         return [str(name) for name in names]
 
 
-def taken_apart(model: Any) -> Parts:
+def take_apart(model: Any) -> Parts:
     """The steps of a pipeline and its last one; any other model has no steps. Pipelines within pipelines are joined."""
     if not isinstance(model, Pipeline):
         return Parts(None, model)
@@ -69,7 +69,7 @@ def taken_apart(model: Any) -> Parts:
 
 def require_parts(model: Any, caller: str) -> Parts:
     """The parts of a fitted model or pipeline; anything else is refused in the name of ``caller``."""
-    parts = taken_apart(model)
+    parts = take_apart(model)
     require_fitted(parts.model, caller)
     return parts
 
@@ -92,7 +92,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
     return _safe_indexing(X.tocsr() if hasattr(X, "tocsr") else X, rows)
 
 
-def stacked(above: Any, below: Any) -> Any:
+def stack(above: Any, below: Any) -> Any:
     """Two matrices or frames of the same columns as one."""
     if sp.issparse(above) or isinstance(above, np.ndarray):
         return stack_rows([above, below])

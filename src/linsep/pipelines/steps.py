@@ -174,7 +174,7 @@ def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
         [[levels[min(i, len(levels) - 1)] for levels in step.categories_] for i in range(most)],
         dtype=object,
     )
-    codes = step.transform(_named(step, rows))
+    codes = step.transform(_name_columns(step, rows))
     codes = np.asarray(codes.toarray() if hasattr(codes, "toarray") else codes, dtype=float)
     at = 0
     for j, (x, levels) in enumerate(zip(xs, step.categories_, strict=True)):
@@ -192,7 +192,7 @@ def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
-    """What a level becomes that the encoder has not seen: NaN if it would refuse it."""
+    """Code of a level that the encoder has not seen: NaN if it refuses such levels."""
     if step.handle_unknown == "error":
         return np.full(columns.stop - columns.start, math.nan)
     odd = rows[:1].copy()
@@ -201,7 +201,7 @@ def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
     odd[0, j] = max(map(abs, numbers)) + 1.0 if numbers else _unseen([str(v) for v in levels])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # it says that the level is unknown
-        found = step.transform(_named(step, odd))
+        found = step.transform(_name_columns(step, odd))
     row = (found.toarray() if hasattr(found, "toarray") else np.asarray(found))[0]
     return np.asarray(row[columns], dtype=float)
 
@@ -210,7 +210,7 @@ def _unseen(levels: list[str]) -> str:
     return max(levels, key=len) + "?"
 
 
-def _named(step: Any, rows: Any) -> Any:
+def _name_columns(step: Any, rows: Any) -> Any:
     """Rows under the names that the encoder was fitted with, so that it does not warn."""
     names = getattr(step, "feature_names_in_", None)
     if names is None:

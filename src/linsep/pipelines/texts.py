@@ -97,7 +97,7 @@ def vectorizer(step: Any, xs: list[Expression]) -> list[Expression]:
         return replace(words, norm=step.norm).features()
     known = {str(term): int(at) for term, at in step.vocabulary_.items()}
     words = Words(xs[0], analysis, len(known), known, binary=bool(step.binary))
-    return (_weighted(words, step) if isinstance(step, TfidfVectorizer) else words).features()
+    return (_weigh_terms(words, step) if isinstance(step, TfidfVectorizer) else words).features()
 
 
 def tfidf(step: Any, xs: list[Expression]) -> list[Expression]:
@@ -108,10 +108,10 @@ def tfidf(step: Any, xs: list[Expression]) -> list[Expression]:
             "TfidfTransformer can be exported right behind a CountVectorizer, or a HashingVectorizer with norm=None: "
             "use TfidfVectorizer, or write the whole pipeline with linsep.save."
         )
-    return _weighted(words, step).features()
+    return _weigh_terms(words, step).features()
 
 
-def _weighted(words: Words, step: Any) -> Words:
+def _weigh_terms(words: Words, step: Any) -> Words:
     factor = np.asarray(step.idf_, dtype=float) if step.use_idf else None
     return replace(words, sublinear=bool(step.sublinear_tf), factor=factor, norm=step.norm)
 

@@ -182,12 +182,12 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
         f"distance {abs(g) / size:.3g}",
         (point + foot) / 2,
         style.VERMILION,
-        _beside(along, away),
+        _side_direction(along, away),
     )
     outward = along * (np.sign(along @ (foot - origin_foot)) or 1.0)
     _note(ax, "projection", foot, style.VERMILION, outward - away)
     text = f"$|b|/\\|w\\| = {abs(b) / size:.3g}$"
-    _note(ax, text, origin_foot / 2, style.BLUE, _beside(along, back))
+    _note(ax, text, origin_foot / 2, style.BLUE, _side_direction(along, back))
     _note(ax, "origin", np.zeros(2), style.BLUE, back)
     style.fit_box(ax, box)
     title = f"$g(x) = {w[0]:g}\\,x_1 {w[1]:+g}\\,x_2 {b:+g}$"
@@ -201,7 +201,7 @@ def _square(points: Any) -> tuple[float, float, float, float]:
     return float(x - half), float(x + half), float(y - half), float(y + half)
 
 
-def _beside(along: Any, away: Any) -> Any:
+def _side_direction(along: Any, away: Any) -> Any:
     """Along the hyperplane, to the side on which text runs away from it."""
     return along if along[0] * away[0] > 0 else -along
 

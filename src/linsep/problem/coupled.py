@@ -35,7 +35,7 @@ _SAME = 1e-12  # relative difference of a mean from a value that may be its roun
 
 
 def not_finite() -> NonFinite:
-    """What to say when the objective is not finite at W = 0."""
+    """The error to raise when the objective is not finite at W = 0."""
     return NonFinite(
         "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
         "or numbers too large to square. Find and repair those rows."
@@ -59,7 +59,7 @@ class Classes:
             self._known[key] = found
         return found
 
-    def kept(self, block: Block) -> FloatArray:
+    def probabilities(self, block: Block) -> FloatArray:
         """The probabilities of the block, (k, rows)."""
         return block.row_state(PROBABILITIES, self.k)
 
@@ -111,7 +111,7 @@ class CoupledProblem:
         # Of one row, a view may have any strides.
         self.data.set_row_state(PROBABILITIES, np.array(P, order="C"))
 
-    def _padded(self, W: FloatArray) -> FloatArray:
+    def _pad(self, W: FloatArray) -> FloatArray:
         if self._width == self.k:
             return np.ascontiguousarray(W)
         out = np.zeros((len(W), self._width))
@@ -128,13 +128,13 @@ class CoupledProblem:
     def value_gradient(self, W: FloatArray) -> tuple[float, FloatArray]:
         """P and its gradient (d+1, k); the probabilities are kept for the Hessian."""
         self.passes += 1
-        V = self._padded(W)
+        V = self._pad(W)
         V = V.copy() if V is W else V  # as in Problem: a pass may be made up for later
         of, keeps, end = self._classes, self.keeps_probabilities, _HEADER + V.size
         size = end + (self._width**2 if self.sums_cross else 0)
 
         def add(block: Block, out: FloatArray) -> None:
-            p = of.kept(block) if keeps else None
+            p = of.probabilities(block) if keeps else None
             cross = out[end:] if len(out) > end else None
             _kernels.softmax_sweep(block.rows, of(block), block.lo, block.hi, V, out, p, cross)
 
@@ -161,11 +161,11 @@ class CoupledProblem:
     def hess_vec(self, V: FloatArray, single: bool = False) -> FloatArray:
         """Hessian times V (d+1, k), at the last sweep; ``single``: in single precision if rows are packed."""
         self.passes += 1
-        padded, at = self._padded(V), self._at
+        padded, at = self._pad(V), self._at
         of, packed, keeps = self._classes, self.packed, self.keeps_probabilities
 
         def add(block: Block, out: FloatArray) -> None:
-            lo, hi, p = block.lo, block.hi, of.kept(block) if keeps else None
+            lo, hi, p = block.lo, block.hi, of.probabilities(block) if keeps else None
             if packed:
                 _kernels.softmax_product(block.rows, of(block), lo, hi, p, at, padded, single, out)
             else:
@@ -192,7 +192,7 @@ class CoupledProblem:
 
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_hessian(
-                block.rows, of(block), block.lo, block.hi, of.kept(block), mu, out
+                block.rows, of(block), block.lo, block.hi, of.probabilities(block), mu, out
             )
 
         return add
@@ -269,7 +269,7 @@ class CoupledProblem:
         width, of = self._width, self._classes
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.softmax_cross(of(block), block.lo, block.hi, of.kept(block), out)
+            _kernels.softmax_cross(of(block), block.lo, block.hi, of.probabilities(block), out)
 
         cross = self._cross
         if cross is None:
@@ -282,7 +282,7 @@ class CoupledProblem:
     ) -> tuple[FloatArray, FloatArray]:
         """P and its derivative by the step, at several steps along W + step * D."""
         self.passes += 1
-        start, move = self._padded(W), self._padded(D)
+        start, move = self._pad(W), self._pad(D)
 
         of = self._classes
 
@@ -302,10 +302,10 @@ class CoupledProblem:
         kernels/softmax/closing.hpp has the rest.
         """
         self.passes += 1
-        at = self._padded(W)
+        at = self._pad(W)
         u = np.ascontiguousarray(dual.u) if isinstance(dual, Explicit) else None
         base, step = (
-            (at, at) if isinstance(dual, Explicit) else map(self._padded, (dual.base, dual.step))
+            (at, at) if isinstance(dual, Explicit) else map(self._pad, (dual.base, dual.step))
         )
         bound = np.abs(W).max(axis=1)
 
@@ -373,7 +373,7 @@ class CoupledProblem:
         """
         block, data = self.data.whole, self.data
         assert block is not None and data.location is Location.MEMORY
-        g, D, R = (self._padded(a).copy() for a in at[:3])
+        g, D, R = (self._pad(a).copy() for a in at[:3])
         products, first, done = _kernels.softmax_steps(
             block.rows,
             self._classes(block),

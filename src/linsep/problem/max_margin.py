@@ -32,7 +32,7 @@ class MaxMarginProblem(CoupledProblem):
     def scores(self, W: FloatArray) -> FloatArray:
         """Z = X W + b (n, K)."""
         self.passes += 1
-        V, Z = self._padded(W), self.room()
+        V, Z = self._pad(W), self.room()
 
         def fill(block: Block, out: FloatArray) -> None:
             part = Z[block.first + block.lo : block.first + block.hi]
@@ -41,7 +41,7 @@ class MaxMarginProblem(CoupledProblem):
         self.data.sum(fill, 1)
         return Z
 
-    def smoothed(
+    def smooth(
         self,
         Z: FloatArray,
         dZ: FloatArray | None,
@@ -126,7 +126,7 @@ class MaxMarginProblem(CoupledProblem):
         self.data.sum(fill, 1)
         return norms
 
-    def labelled(self) -> FloatArray:
+    def label_distribution(self) -> FloatArray:
         """P (n, K) with all of it on the labels: the dual point U = 0."""
         P = self.room()
         assert self.data.labels is not None
@@ -137,7 +137,7 @@ class MaxMarginProblem(CoupledProblem):
         """The sums of a certificate, laid out as those of ``CoupledProblem``."""
         assert isinstance(dual, Explicit)
         self.passes += 1
-        at, u, bound = self._padded(W), np.ascontiguousarray(dual.u), np.abs(W).max(axis=1)
+        at, u, bound = self._pad(W), np.ascontiguousarray(dual.u), np.abs(W).max(axis=1)
 
         def add(block: Block, out: FloatArray) -> None:
             part = u[block.first : block.first + block.rows.n]
@@ -147,7 +147,7 @@ class MaxMarginProblem(CoupledProblem):
 
         return self._closing_sums(self.data.sum(add, self._closing_size))
 
-    def bent(self, rows: IntArray, active: BoolArray, sigma: float) -> CoupledProblem:
+    def curved_subproblem(self, rows: IntArray, active: BoolArray, sigma: float) -> CoupledProblem:
         """The rows whose smoothed losses are curved, as a problem that knows their Hessian.
 
         With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of

@@ -57,7 +57,7 @@ class _Native:
     def _losses(
         self, block: Block
     ) -> tuple[_kernels.Rows, _kernels.Targets, _kernels.Loss, int, int]:
-        """What a kernel needs to know of the losses of a block."""
+        """Arguments of a kernel that describe the losses of a block."""
         return block.rows, block.targets, self.loss, block.lo, block.hi
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
@@ -107,7 +107,7 @@ def _gram(
 
 
 class Tried(NamedTuple):
-    """What a pass finds that tries a point."""
+    """Value, gradient and closing sums of a trial point, from one pass."""
 
     at: FloatArray
     sums: FloatArray  #: of ``closing``
@@ -157,7 +157,9 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sums/sweep.hpp).
         """
         self.passes += 1
-        return self._swept(theta, self.data.sums(self._sweep(theta, blend), writes=(CURVATURE,)))
+        return self._read_sweep(
+            theta, self.data.sums(self._sweep(theta, blend), writes=(CURVATURE,))
+        )
 
     def _sweep(self, theta: FloatArray, blend: float) -> list[tuple[Sum, int]]:
         """The sums of a sweep, and of the Hessian if it is expected."""
@@ -168,7 +170,7 @@ class Problem:
             wanted.append((_gram(*self._expected), order * order))
         return wanted
 
-    def _swept(self, theta: FloatArray, found: list[FloatArray]) -> tuple[float, FloatArray]:
+    def _read_sweep(self, theta: FloatArray, found: list[FloatArray]) -> tuple[float, FloatArray]:
         """P and its gradient from those sums."""
         out, *others = found
         self._ready = others[0] if others else None
@@ -179,7 +181,7 @@ class Problem:
         return value, g
 
     def expect_hessian(self, mu: FloatArray, single: bool) -> None:
-        """Let every sweep bring the Hessian along, which is the next to be asked for.
+        """Compute the Hessian in every sweep, because it is needed next.
 
         So it is where rows must be fetched, and where reading them takes a good part of the time of either.
         """
@@ -289,9 +291,9 @@ class Problem:
         out = self.data.sum(
             lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps), reads=()
         )
-        return self._penalised(theta, delta, steps, out.reshape(-1, 2))
+        return self._add_penalty(theta, delta, steps, out.reshape(-1, 2))
 
-    def _penalised(
+    def _add_penalty(
         self, theta: FloatArray, delta: FloatArray, steps: FloatArray, out: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Losses and their derivatives along a ray, with the penalty."""
@@ -325,22 +327,22 @@ class Problem:
         (sums, *others, seen), found = self.data.visits(
             wanted, writes=(CURVATURE,), prefetch_rows=bring, merge=lambda parts: (bring(parts),)
         )
-        value, g = self._swept(theta, others)
-        along = self._penalised(base, delta, steps, seen.reshape(-1, 2))
+        value, g = self._read_sweep(theta, others)
+        along = self._add_penalty(base, delta, steps, seen.reshape(-1, 2))
         return Tried(at, sums, value, g, along), found
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate: kernels/sums/closing.hpp states their layout."""
         self.passes += 1
         base, step = self._unfold(theta, dual)
-        explicit, run = self._placed(dual), self._run
+        explicit, run = self._place_dual(dual), self._run
         return self.data.sum(
             lambda b, o: run.closing(b, base, step, theta, explicit, o),
             8 + 2 * self.data.d,
             reads=(DUAL,) if explicit else (),
         )
 
-    def unfolded(self, theta: FloatArray, dual: Linearised) -> FloatArray:
+    def unfold(self, theta: FloatArray, dual: Linearised) -> FloatArray:
         """The dual variables of a linearised dual point, row by row, as the closing pass finds them (one pass)."""
         self.passes += 1
         base, step = self._unfold(theta, dual)
@@ -353,7 +355,7 @@ class Problem:
         self.data.sum(fill, 1)
         return u
 
-    def closing_kept(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
+    def closing_at_stored_dual(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
         """Closing sums of one block at the dual variables stored in its row state under DUAL."""
         run = self._run
         return lambda b, o: run.closing(b, theta, theta, theta, True, o)
@@ -365,8 +367,8 @@ class Problem:
             return theta, theta
         return np.ascontiguousarray(dual.base[:, 0]), np.ascontiguousarray(dual.step[:, 0])
 
-    def _placed(self, dual: Linearised | Explicit) -> bool:
-        """Whether the dual point has a number for each row, which then lies beside them."""
+    def _place_dual(self, dual: Linearised | Explicit) -> bool:
+        """Store an explicit dual point in the row state; whether the dual point is explicit."""
         if not isinstance(dual, Explicit):
             return False
         self.data.set_row_state(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))

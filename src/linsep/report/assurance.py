@@ -123,9 +123,9 @@ def _coef_error(c: Optimality) -> str:
 
 
 def _check(subject: Subject) -> tuple[str, str]:
-    """What ``verify`` says; and the complaint if it says no."""
+    """Result of ``verify``, and its complaint if it fails."""
     model, train = subject.model, subject.train
-    if not (hasattr(model, "_verification_parts") or hasattr(model, "_verified")):
+    if not (hasattr(model, "_verification_parts") or hasattr(model, "_verify")):
         return "no", ""
     size = train.entries
     width = (subject.coef.shape[1] + 1) if subject.strength == np.inf else 1

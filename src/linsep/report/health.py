@@ -125,7 +125,7 @@ def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
 def _equal_columns(
     rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
 ) -> BoolArray:
-    """Whether each of these columns equals the column beside it in every row."""
+    """Whether each of these columns equals the next column in every row."""
     same = np.ones(len(left), dtype=bool)
     if not len(left):
         return same
@@ -205,7 +205,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
     stored = location_of(raw) is Location.DISK
     if isinstance(raw, np.ndarray) or sp.issparse(raw) or stored:
         if isinstance(subject.steps, Encoder):
-            return _gaps_it_filled(subject.steps, len(subject.train))
+            return _training_gaps(subject.steps, len(subject.train))
         if stored:
             return None
         if sp.issparse(raw):
@@ -224,8 +224,8 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
     return {name: count_gaps(table.values(name)) for name in table.columns}
 
 
-def _gaps_it_filled(encoder: Encoder, n: int) -> dict[str, int] | None:
-    """What the encoder saw when it was fitted, if that were as many rows."""
+def _training_gaps(encoder: Encoder, n: int) -> dict[str, int] | None:
+    """Gaps that the encoder counted when it was fitted, if it saw as many rows."""
     gaps: dict[str, int] | None = getattr(encoder, "gaps_", None)
     return gaps if getattr(encoder, "n_samples_seen_", None) == n else None
 
@@ -238,7 +238,7 @@ def _useless(subject: Subject, found: Columns, out: Health) -> None:
     out.facts.append(("Duplicate columns", more + words.count(len(pairs))))
     if len(constant):
         out.findings.append(
-            f"Constant, so of no use: {_listed([subject.names[j] for j in constant[:SHOWN]], len(constant))}."
+            f"Constant, so of no use: {_list_names([subject.names[j] for j in constant[:SHOWN]], len(constant))}."
         )
     if pairs:
         listed = [
@@ -247,7 +247,7 @@ def _useless(subject: Subject, found: Columns, out: Health) -> None:
         ]
         out.findings.append(
             "Equal in every row, so only the sum of their coefficients matters: "
-            + _listed(listed, len(pairs))
+            + _list_names(listed, len(pairs))
             + "."
         )
 
@@ -325,6 +325,6 @@ def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
     return words.name(best), float(judged.weight @ wrong) / float(judged.weight.sum())
 
 
-def _listed(names: list[Any], total: int) -> str:
+def _list_names(names: list[Any], total: int) -> str:
     shown = ", ".join(words.name(name, 100) for name in names[:SHOWN])
     return shown + (f" and {words.count(total - SHOWN)} more" if total > SHOWN else "")

@@ -51,7 +51,7 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class ClassFeatures:
-    """What speaks most for a class and against it."""
+    """Features with the largest coefficients for and against a class."""
 
     label: str
     towards: list[tuple[str, float]]
@@ -127,7 +127,7 @@ def _intervals(subject: Subject) -> tuple[Any, str]:
 def class_features(
     subject: Subject, found: Columns, most: int = 4
 ) -> tuple[list[ClassFeatures], int]:
-    """For each class the features with the largest standardised coefficients, 30 classes at most."""
+    """Features with the largest standardised coefficients of each class, 30 classes at most."""
     assert subject.classes is not None
     labels = subject.classes.tolist()[:MOST_CLASSES]
     lines = []
@@ -162,10 +162,10 @@ def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRo
     count = min(WORST, int(np.isfinite(size).sum()))
     worst = np.argsort(-size, kind="stable")[:count]
     Z = scores(subject, judged.rows, worst)
-    return [_worst(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
+    return [_worst_row(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
 
 
-def _worst(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
+def _worst_row(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
     x = judged.rows.X[[i]]
     x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0].astype(np.float64) - found.mean
     if subject.classes is None:
@@ -179,13 +179,17 @@ def _worst(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArr
         else:
             other = said if said != own else int(np.argsort(-z)[1])
             w = subject.coef[other] - subject.coef[own]
-    push = w * x
-    top = np.argsort(-np.abs(push), kind="stable")[:3]
+    contribution = w * x
+    top = np.argsort(-np.abs(contribution), kind="stable")[:3]
     return WorstRow(
         i,
         truth,
         answer,
         float(judged.score[i]),
         None if judged.loss is None else float(judged.loss[i]),
-        [(words.name(subject.names[j], 32), float(push[j])) for j in top.tolist() if push[j] != 0],
+        [
+            (words.name(subject.names[j], 32), float(contribution[j]))
+            for j in top.tolist()
+            if contribution[j] != 0
+        ],
     )

@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the model says about n rows whose answer is known."""
+    """Predictions of the model for n rows with known answers."""
 
     rows: Rows
     held_out: bool

@@ -42,7 +42,7 @@ def code(subject: Subject) -> str:
 
 
 def steps(subject: Subject) -> str:
-    """What happens to a row before it reaches the linear model."""
+    """Preprocessing steps of a row before the linear model."""
     if subject.steps is None:
         return ""
     listed = getattr(subject.steps, "steps", None)
@@ -68,7 +68,7 @@ def strengths(subject: Subject) -> list[tuple[str, str]]:
 
 
 def versions() -> list[tuple[str, str]]:
-    """What it was made with."""
+    """Versions of the software that made the page."""
     found = [("Python", platform.python_version()), ("System", sys.platform)]
     for package in ("linsep", "numpy", "scipy", "scikit-learn"):
         try:

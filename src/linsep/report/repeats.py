@@ -51,16 +51,16 @@ def _hashes(rows: Rows) -> Hashes:
     found = np.empty(len(rows), np.uint64)
     for here, block in rows.blocks():
         if rows.sparse:
-            mixed = _mixed(block.data, odd[block.indices])
+            mixed = _hash_numbers(block.data, odd[block.indices])
             mixed[block.data == 0] = 0
             sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
             found[here] = sums[block.indptr[1:]] - sums[block.indptr[:-1]]
         else:
-            found[here] = _mixed(block, odd).sum(axis=1, dtype=np.uint64)
+            found[here] = _hash_numbers(block, odd).sum(axis=1, dtype=np.uint64)
     return found
 
 
-def _mixed(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
+def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
     """The bits of each number, stirred: those of round numbers are mostly zero."""
     bits = (np.ascontiguousarray(x, dtype=np.float64) + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(32)

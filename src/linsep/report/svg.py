@@ -60,7 +60,7 @@ class Placeholders:
         self.names: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
-        """What matplotlib draws instead of the name."""
+        """The text that matplotlib draws instead of the name."""
         wide = sum(unicodedata.east_asian_width(c) in "WF" for c in name)
         stand_in = f"{len(self.names)}".rjust(min(len(name) + wide, 60), "n") + "\u2009"
         while stand_in in self.names:

@@ -36,22 +36,22 @@ def answers(
 ) -> list[Answer]:
     """The verdict box."""
     if regression is None:
-        first = [_how_good(subject, judged), _how_sure(judged, tuning)]
+        first = [_quality(subject, judged), _confidence(judged, tuning)]
     else:
         first = [_how_close(judged, regression), _how_sure_of_distance(judged, regression)]
     return [*first, _features(subject, found), _optimal(proof)]
 
 
-def _where(judged: Judged) -> str:
+def _rows_used(judged: Judged) -> str:
     rows = words.plural(len(judged.rows), "held-out row" if judged.held_out else "training row")
     return rows if judged.rows.weight is None else f"{rows}, weighted"
 
 
-def _how_good(subject: Subject, judged: Judged) -> Answer:
+def _quality(subject: Subject, judged: Judged) -> Answer:
     label, guess = majority(subject, judged)
     wrong = float(judged.weight @ judged.wrong)
     text = (
-        f"{words.count(wrong)} wrong of {_where(judged)}. "
+        f"{words.count(wrong)} wrong of {_rows_used(judged)}. "
         f"Always predicting “{label}” errs on {words.percent(guess)}."
     )
     beats = judged.error < guess
@@ -61,7 +61,7 @@ def _how_good(subject: Subject, judged: Judged) -> Answer:
     return Answer("How good is it?", f"{words.percent(judged.error)} error", text, tone)
 
 
-def _how_sure(judged: Judged, tuning: Any) -> Answer:
+def _confidence(judged: Judged, tuning: Any) -> Answer:
     question = "How sure are we?"
     if judged.held_out:
         wrong, n = int(judged.wrong.sum()), len(judged.wrong)
@@ -102,7 +102,7 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
 
 def _how_close(judged: Judged, r: Residuals) -> Answer:
     text = (
-        f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on {_where(judged)}. "
+        f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on {_rows_used(judged)}. "
         f"Always predicting the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
     )
     tone = "good" if r.rmse < 0.7 * r.baseline_rmse else "fair"

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import BoolArray, FloatArray, IntArray
+from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.data.row_access import plain_rows, plain_signs, y_of
 from linsep.errors import BadInput
 from linsep.exact.dyadic import DyadicRows
@@ -171,4 +170,4 @@ def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray
 
 
 def _dense(X: Any) -> FloatArray:
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    return np.asarray(dense(X), dtype=np.float64)

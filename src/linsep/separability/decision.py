@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Dataset, Location
 from linsep.data.row_access import column_sizes
 from linsep.errors import BadInput
@@ -98,14 +97,14 @@ def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witne
     rows = signed.counted
     if len(rows) * (signed.data.d + 1) > simplex.ENTRIES:
         return found, None
-    theta, weights = simplex.decide(signed.signed(rows))
+    theta, weights = simplex.decide(signed.signed_matrix(rows))
     if weights is not None:
         chosen = rows[np.array(sorted(weights))]
         exact = np.array([float(weights[i]) for i in sorted(weights)])
-        missed = residual(signed.signed(chosen), exact)
+        missed = residual(signed.signed_matrix(chosen), exact)
         return found, Witness(chosen, exact, missed, proven=True)
     assert theta is not None
-    for rounded in float_vectors(theta, signed.signed(rows)):
+    for rounded in float_vectors(theta, signed.signed_matrix(rows)):
         full = rounded if signed.fit_intercept else np.append(rounded, 0.0)
         low = proven_margin(signed, full, signed.scan(full, 1))
         if low > 0.0:
@@ -144,7 +143,7 @@ def _inseparable(
     if signed.fit_intercept:
         ours = signed.data.sign[witness.rows] > 0
         X = signed.features(witness.rows[ours])
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         point = 2.0 * (witness.weights[ours] @ X)
     return Inseparable(
         rows=witness.rows,

@@ -48,7 +48,7 @@ def quasi_separation(
             return False, None
         P, outside = _project(working.A, Q)
         if not outside.any():
-            found = _moved(signed, frame, Q @ _generic(Q.shape[1], attempt))
+            found = _rows_off_plane(signed, frame, Q @ _generic(Q.shape[1], attempt))
             if not working.add(found[: 8 * (frame.order + 1)]):
                 return False, None
             continue
@@ -61,7 +61,7 @@ def quasi_separation(
         phi = Q @ split.theta
         theta = frame.theta(phi)
         scan = signed.scan(theta, 4 * (frame.order + 1), noise=frame.noise(phi))
-        still = _outside(frame, scan.doubtful, Q)
+        still = _zero_rows_outside(frame, scan.doubtful, Q)
         if scan.violated == 0 and not len(still):
             return True, Quasi(theta, scan.doubtful)
         wrong = scan.worst[scan.ratio < -SLACK]
@@ -89,7 +89,7 @@ def _generic(size: int, seed: int) -> FloatArray:
     return np.random.default_rng(seed).standard_normal(size)
 
 
-def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
+def _rows_off_plane(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
     """Rows that lie off the hyperplane."""
     scan = signed.scan(frame.theta(phi), 1, noise=frame.noise(phi))
     moved = np.zeros(signed.data.n, dtype=bool)
@@ -98,7 +98,7 @@ def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
     return np.flatnonzero(moved)
 
 
-def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
+def _zero_rows_outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
     """Rows outside the subspace L on which theta is zero nevertheless."""
     found = [
         part[_project(frame.vectors(part)[0], Q)[1]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.separability.rows import SignedRows
 
 _WIDE = 1e250  # ratio of weights that floats of order 1 do not hold
@@ -56,7 +56,7 @@ class Frame:
     def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
         """Unit vectors of some rows and the lengths that were divided out (1 for a zero row)."""
         X = self.rows.features(sample)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         A = np.empty((len(sample), self.order))
         A[:, : X.shape[1]] = (X - self.centre) / self.spread
         if self.rows.fit_intercept:
@@ -68,7 +68,7 @@ class Frame:
 
     def theta(self, phi: FloatArray) -> FloatArray:
         """(w, b) in the user's coordinates, scaled to a largest entry of order 1."""
-        theta = self._unscaled(phi)
+        theta = self._unscale(phi)
         return theta / _power_near(theta)
 
     def noise(self, phi: FloatArray) -> FloatArray:
@@ -79,9 +79,9 @@ class Frame:
         noise[:d] = size / self.spread
         if self.rows.fit_intercept:
             noise[d] = size * self.shift + np.abs(self.centre) @ noise[:d]
-        return noise / _power_near(self._unscaled(phi))
+        return noise / _power_near(self._unscale(phi))
 
-    def _unscaled(self, phi: FloatArray) -> FloatArray:
+    def _unscale(self, phi: FloatArray) -> FloatArray:
         d = len(self.spread)
         theta = np.zeros(d + 1)
         theta[:d] = phi[:d] / self.spread

@@ -41,7 +41,7 @@ def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
     for chosen in (full[order[:rank]], full):
         form, columns = _echelon(numbers[chosen], guess)
         if len(columns) < M.shape[1]:
-            u = _back_substituted(form, columns, guess)
+            u = _back_substitute(form, columns, guess)
             whole, _ = common_denominator(u)
             if not (numbers @ whole).any():
                 return u
@@ -77,7 +77,7 @@ def _echelon(M: Integers, guess: FloatArray) -> tuple[Integers, list[int]]:
     return M, columns
 
 
-def _back_substituted(M: Integers, columns: list[int], guess: FloatArray) -> list[Fraction]:
+def _back_substitute(M: Integers, columns: list[int], guess: FloatArray) -> list[Fraction]:
     """The free entries as guessed, the others from the echelon form."""
     u: list[Any] = [Fraction(x) for x in guess.tolist()]
     for column in columns:

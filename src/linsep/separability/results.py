@@ -51,7 +51,7 @@ class Separable:
 
     def __str__(self) -> str:
         return (
-            f"separable: a hyperplane separates the classes, every row at distance >= {_down(self.margin)} "
+            f"separable: a hyperplane separates the classes, every row at distance >= {_round_down(self.margin)} "
             f"({_passes(self.passes)})"
         )
 
@@ -59,7 +59,7 @@ class Separable:
 
     def _repr_html_(self) -> str:
         facts = {
-            "every row": f"at distance >= {_down(self.margin)} on the side of its class",
+            "every row": f"at distance >= {_round_down(self.margin)} on the side of its class",
             "hyperplane": str(self.hyperplane),
         }
         return facts_table("Separable, proven", facts)
@@ -193,7 +193,7 @@ class Undecided:
         return facts_table("Undecided", {}, str(self))
 
 
-def _down(x: float) -> str:
+def _round_down(x: float) -> str:
     """Three digits, rounded down: a claim must not grow by being printed."""
     return f"{float(_THREE_DIGITS.create_decimal(x)):.3g}"
 

@@ -26,11 +26,11 @@ def float_vectors(theta: list[Fraction], A: FloatArray) -> Iterator[FloatArray]:
     """
     sizes = [Fraction(x) for x in np.abs(A).max(axis=0).tolist()]
     for x in sorted(filter(None, map(abs, theta)), reverse=True):  # one entry is not rounded
-        yield from _scaled([y / x for y in theta], sizes)
-    yield from (v for near in _multiples(theta, A) for v in _scaled(near, sizes))
+        yield from _scalings([y / x for y in theta], sizes)
+    yield from (v for near in _multiples(theta, A) for v in _scalings(near, sizes))
 
 
-def _scaled(theta: list[Fraction], sizes: list[Fraction]) -> Iterator[FloatArray]:
+def _scalings(theta: list[Fraction], sizes: list[Fraction]) -> Iterator[FloatArray]:
     """theta divided by a power of two to a largest entry of order 1, in floats.
 
     If entries vanish beside the largest then, also divided to order 1 in the largest product of an entry and the size

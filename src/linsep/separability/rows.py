@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Block, Dataset, Location
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.monitoring import note
@@ -29,7 +29,7 @@ _VANISHING = 1e-300  #: products below this lose digits
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What a pass over the margins of theta found.
+    """Result of a pass over the margins of theta.
 
     ``ratio`` is the margin beside |x|.|w| + |b| (a number in [-1, 1]) or the reach of the noise. Rows whose
     margin is below minus its rounding bound are ``violated``, those within the bound ``doubtful``. ``low`` is
@@ -56,7 +56,7 @@ class SignedRows:
 
     @property
     def unit(self) -> float:
-        """Rounding error of a margin, beside |x|.|w| + |b|."""
+        """Rounding error of a margin, relative to |x|.|w| + |b|."""
         return (self.data.d + 10) * ROUNDOFF
 
     def features(self, rows: IntArray) -> Any:
@@ -70,10 +70,10 @@ class SignedRows:
             X = self.data.X[rows]
         return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
-    def signed(self, rows: IntArray) -> FloatArray:
+    def signed_matrix(self, rows: IntArray) -> FloatArray:
         """a_i of some rows, dense: sigma (x, 1), or sigma x without an intercept."""
         X = self.features(rows)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         sign = self.data.sign[rows][:, None]
         return np.hstack([sign * X, sign]) if self.fit_intercept else sign * X
 
@@ -118,7 +118,7 @@ class SignedRows:
     def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
         """a_i.theta of some rows as rational numbers."""
         X = self.features(rows)
-        X = X.toarray() if sp.issparse(X) else X
+        X = dense(X)
         return exact_margins(X, self.data.sign[rows], theta)
 
 

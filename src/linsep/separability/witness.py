@@ -33,7 +33,7 @@ _SMALL_INTEGER = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """Rows in rising order, their weights, the largest entry of |sum alpha a| beside sum alpha |a|."""
+    """Rows in rising order, their weights, the largest entry of |sum alpha a| relative to sum alpha |a|."""
 
     rows: IntArray
     weights: FloatArray
@@ -45,7 +45,7 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A, weights = _settle(signed.signed(rows), guess)
+    A, weights = _settle(signed.signed_matrix(rows), guess)
     kept = weights > 0
     rows, A, weights = rows[kept], A[kept], weights[kept]
     weights = weights / weights.sum()
@@ -68,7 +68,7 @@ def _settle(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     weights = guess
     for _ in range(_ROUNDS):
         columns = A[kept].any(axis=0)
-        scaled, powers = _scaled(A[:, columns])
+        scaled, powers = _equilibrate(A[:, columns])
         x = np.zeros(len(A))
         x[kept] = _polish(scaled[kept], (guess * powers)[kept])
         if not np.isfinite(x).all():
@@ -117,7 +117,7 @@ def underflows(A: FloatArray, weights: FloatArray) -> bool:
 
 
 def residual(A: FloatArray, weights: FloatArray) -> float:
-    """Largest entry of |sum alpha a| beside sum alpha |a|: rounding alone leaves a few units of 1e-16."""
+    """Largest entry of |sum alpha a| relative to sum alpha |a|: rounding alone leaves a few units of 1e-16."""
     with np.errstate(over="ignore"):
         total, size = np.abs(weights @ A), weights @ np.abs(A)
     return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))
@@ -163,7 +163,7 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
     return contraction < 0.5 and bool((x > 2.1 * bound + _UNDERFLOW).all())
 
 
-def _scaled(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _equilibrate(A: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A with rows and columns divided by powers of two, and those of the rows; no rounding unless numbers underflow."""
     scaled, rows, _ = _powers(A)
     with np.errstate(over="ignore"):

@@ -49,7 +49,7 @@ FEW_ITERATIONS = 10
 
 
 class Delegated(Exception):
-    """What scikit-learn's own routine has to do; the message says why."""
+    """Raised to delegate a fit to scikit-learn's own routine; the message says why."""
 
 
 class Minimum(NamedTuple):
@@ -104,7 +104,7 @@ def exchange(model: Any, original: Callable[..., Any], routine: Callable[..., An
     """``routine`` in place of ``original``, which does what ``routine`` cannot."""
 
     @functools.wraps(original)
-    def exchanged(*args: Any, **given: Any) -> Any:
+    def replacement(*args: Any, **given: Any) -> Any:
         bound = _signature(original).bind(*args, **given)
         bound.apply_defaults()
         try:
@@ -113,7 +113,7 @@ def exchange(model: Any, original: Callable[..., Any], routine: Callable[..., An
             delegating(model, str(reason))
             return original(*args, **given)
 
-    return exchanged
+    return replacement
 
 
 @functools.lru_cache(maxsize=64)
@@ -244,7 +244,7 @@ def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> lis
     penalty = ElasticNet(1.0, problem.l1_ratio)
     recipe = Recipe(problem.loss, penalty, problem.fit_intercept, tol)
     order = np.argsort(Cs)
-    grid = GridProblem(recipe, X, part.sign, None, part.weight).on(Cs[order].tolist())
+    grid = GridProblem(recipe, X, part.sign, None, part.weight).with_grid(Cs[order].tolist())
     fits = fit_grid(grid)
     if fits is None:
         return None

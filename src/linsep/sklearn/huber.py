@@ -28,7 +28,7 @@ from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST
 from linsep.certificates.optimality import relative
-from linsep.certificates.unpenalised import charged_bound, cleared
+from linsep.certificates.unpenalised import feasible_point, worst_case_bound
 from linsep.data import Memory
 from linsep.errors import LinsepError
 from linsep.losses import Absolute, Huber
@@ -138,7 +138,11 @@ class _Problem:
         primal, rounding = self._objective(at)
         high = (primal + rounding) * (1.0 + _UNITS)
         u = self._within_scale(np.clip(at.r / (known.epsilon * at.scale), -1.0, 1.0))
-        bound = self._penalised(at.theta, u) if known.alpha else self._unpenalised(u)
+        bound = (
+            self._penalised_dual_value(at.theta, u)
+            if known.alpha
+            else self._unpenalised_dual_value(u)
+        )
         lower = max(bound * (1.0 - _UNITS), 0.0)
         gap = max(high - lower, 0.0)
         share = relative(gap, primal, lower)
@@ -168,7 +172,7 @@ class _Problem:
         slack = (len(u) + 64) * 2.0**-52
         return float(known.s @ (u * u)), known.mass / known.epsilon**2, slack
 
-    def _penalised(self, theta: FloatArray, u: FloatArray) -> float:
+    def _penalised_dual_value(self, theta: FloatArray, u: FloatArray) -> float:
         """The dual value, by the closing pass of the absolute loss."""
         known = self.regression
         penalty = ElasticNet(known.epsilon / known.alpha)
@@ -178,15 +182,19 @@ class _Problem:
         found = ridge_certificate(sums, theta, penalty, self.free, PROVEN, longest)
         return 2.0 * known.alpha * found.dual
 
-    def _unpenalised(self, u: FloatArray) -> float:
+    def _unpenalised_dual_value(self, u: FloatArray) -> float:
         """The dual value of the point near u with sum s u x~ = 0."""
         part = KernelRows.of(self.data, self.free)
         loss = Absolute().for_targets()
-        found = cleared(loss, part, u * (1.0 - _SHRINK), _SHRINK) if part.size <= LARGEST else None
+        found = (
+            feasible_point(loss, part, u * (1.0 - _SHRINK), _SHRINK)
+            if part.size <= LARGEST
+            else None
+        )
         if found is None:
             return 0.0
         total, limit, slack = self._square_sums(np.abs(found[0]) + found[1])
         if not total * (1.0 + slack) <= limit * (1.0 - slack):
             return 0.0
-        value, rounding = charged_bound(loss, part, *found)
+        value, rounding = worst_case_bound(loss, part, *found)
         return 2.0 * self.regression.epsilon * (value - rounding)

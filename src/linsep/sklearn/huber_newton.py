@@ -98,7 +98,7 @@ class Regression:
         """Dual variables u = 2 clip(r/sigma, -epsilon, epsilon)."""
         return 2.0 * np.clip(at.r / at.scale, -self.epsilon, self.epsilon)
 
-    def at(self, theta: FloatArray, r: FloatArray) -> Point:
+    def point_at(self, theta: FloatArray, r: FloatArray) -> Point:
         """The point with residuals r."""
         scale, w = self.scale_of(r), theta[:-1]
         z = np.abs(r / scale)
@@ -137,7 +137,7 @@ def minimise(problem: Regression) -> tuple[Point, int]:
         raise Delegated(EXACT_FIT)
     everyone = np.ones(n, dtype=bool)
     theta = system.solve(problem.pull(problem.s * problem.t), everyone, scale, _LOOSE)
-    at = problem.at(theta, problem.t - problem.scores(theta))
+    at = problem.point_at(theta, problem.t - problem.scores(theta))
     before, spare, forcing = math.inf, _SPARE, _LOOSE
     for step in range(1, _STEPS):
         g = problem.gradient(at)
@@ -166,7 +166,7 @@ def _search(problem: Regression, at: Point, direction: FloatArray, slope: float)
     low, high = (0.0, slope), (math.inf, math.inf)
     pull = 2.0 * problem.alpha
     for _ in range(_TRIALS):
-        later = problem.at(at.theta + share * direction, at.r - share * moved)
+        later = problem.point_at(at.theta + share * direction, at.r - share * moved)
         along = pull * float(later.theta[:-1] @ direction[:-1])
         along -= float(moved @ (problem.s * problem.slopes(later)))
         if abs(along) <= -slope / 3.0:

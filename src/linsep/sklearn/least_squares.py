@@ -95,7 +95,7 @@ class Centred:
         return self._with_intercepts(W)
 
     def least_norm(self) -> Decomposed | None:
-        """The solution of least norm without a penalty; None if there is none."""
+        """The solution of least norm without a penalty; None if LAPACK finds none."""
         n, d = self.X.shape
         if n >= 2 * d:
             found = self._by_gram()
@@ -161,7 +161,7 @@ def minimise_ridge(
 def _tall_ridge(
     X: FloatArray, Y: FloatArray, alpha: float, fit_intercept: bool
 ) -> FloatArray | None:
-    """W (d + 1, k) without a centred copy of X, not refined; None where the means are too large beside the spread.
+    """W (d + 1, k) without a centred copy of X, not refined; None where the means are too large for the spread.
 
     The Gram matrix X'X - n m m' may lose digits by its difference: then the proof falls short, and the caller takes
     centred rows and refines the solution.
@@ -236,7 +236,7 @@ def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> Float
         out = problem.hess_vec(np.append(w, -dot(mean, w)))
         return np.asarray(out[:-1] - out[-1] * mean)
 
-    def converged(at: cg.Iterate) -> bool:
+    def is_converged(at: cg.Iterate) -> bool:
         if at.rho > residual * residual * at.rho_first:
             return False
         if not lam:
@@ -246,7 +246,7 @@ def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> Float
             return False
         return gap <= _SAFE * tol * (value - 0.5 * dot(right + at.r, at.x))
 
-    at = cg.solve(times, lambda r: unit * r, right, converged, _MAX_CG)
+    at = cg.solve(times, lambda r: unit * r, right, is_converged, _MAX_CG)
     return np.append(at.x, constant - dot(mean, at.x)) if at.ended else None
 
 
@@ -370,7 +370,7 @@ def _moments(
 
 
 def centred_gram(X: FloatArray, mean: FloatArray) -> FloatArray | None:
-    """X'X - n m m'; None where the means are too large beside the spread, so that the difference loses digits."""
+    """X'X - n m m'; None where the means are so large that the difference loses digits."""
     gram: FloatArray = X.T @ X
     before = gram.diagonal().copy()
     gram -= len(X) * np.outer(mean, mean)
@@ -385,7 +385,7 @@ def proven(
     alphas: FloatArray,
     fit_intercept: bool,
 ) -> Minimum | None:
-    """What was proposed, with a certificate for each target; None if some proof falls short."""
+    """The proposed weights with a certificate for each target; None if some proof falls short."""
     if not np.isfinite(W).all():
         return None
     proofs = []

@@ -194,7 +194,7 @@ def _problem(given: Arguments, C: float) -> Objective:
         raise Delegated("LIBLINEAR takes two classes")
     penalty, ratio = given["penalty"], given["l1_ratio"]
     scaling = float(given["intercept_scaling"]) if given["solver"] == "liblinear" else 0.0
-    known = _given(given)
+    known = _rows_of(given)
     codes = sklearn_objectives.codes(given["classes"], known.y)
     if given["fit_intercept"] and not scaling:
         fitting.need_weight(known.weight, codes, len(given["classes"]))
@@ -224,7 +224,7 @@ def _path_coefficients(given: Arguments, found: list[fitting.Minimum]) -> FloatA
     return np.array([each[0] if len(each) == 1 else each for each in rows])
 
 
-def _given(given: Arguments) -> Given:
+def _rows_of(given: Arguments) -> Given:
     weight = given["sample_weight"]
     if weight is not None:
         weight = np.asarray(weight, dtype=float)

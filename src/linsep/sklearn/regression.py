@@ -70,7 +70,7 @@ def store(model: Any, found: Minimum, dtype: Any, targets: int | None) -> None:
     model.certificate_ = found.certificate
 
 
-def checked_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | None:
+def check_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | None:
     """Sample weights as scikit-learn checks them, as float64; None without any."""
     if sample_weight is None:
         return None
@@ -96,10 +96,10 @@ class Minimised:
         """
         if sample_weight is None and self._fit_ordinary(X, y):
             return self
-        return self._fit_checked(X, y, sample_weight)
+        return self._fit_or_delegate(X, y, sample_weight)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _fit_or_delegate(self, X: Any, y: Any, sample_weight: Any) -> Any:
         theirs = super().fit  # type: ignore[misc]
         return fitting.attempt(
             self,
@@ -157,7 +157,7 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
             multi_output=True,
         )
         X = as_floats(X)
-        weight = checked_weight(sample_weight, X, ensure_non_negative=True)
+        weight = check_weight(sample_weight, X, ensure_non_negative=True)
         fitting.need_weights(weight)
         Y = np.asarray(y, dtype=X.dtype).astype(np.float64).reshape(len(y), -1)
         if isinstance(X, np.ndarray):
@@ -243,7 +243,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         """
         if sample_weight is None and check_input is True and self._fit_ordinary(X, y):
             return self
-        return self._fit_checked(X, y, sample_weight, check_input)
+        return self._fit_or_delegate(X, y, sample_weight, check_input)
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
         """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
@@ -268,7 +268,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         return True
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def _fit_checked(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Any:
+    def _fit_or_delegate(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Any:
         return fitting.attempt(
             self,
             lambda: self._minimise(X, y, sample_weight, check_input),
@@ -298,9 +298,9 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         y = check_array(y, dtype=X.dtype.type, ensure_2d=False)
         if isinstance(sample_weight, numbers.Number):
             sample_weight = None
-        weight = checked_weight(sample_weight, X)
+        weight = check_weight(sample_weight, X)
         tol = fitting.gap_tolerance(self.tol, X.dtype)
-        found = self._found(X, y.reshape(len(y), -1), weight, tol)
+        found = self._find_minimum(X, y.reshape(len(y), -1), weight, tol)
         k = found.W.shape[1]
         store(self, found, X.dtype, None if y.ndim == 1 else k)
         self.coef_: FloatArray = self.coef_.ravel() if k == 1 else self.coef_
@@ -311,7 +311,9 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         self.n_iter_ = passes if k == 1 else [passes] * k
         self.dual_gap_ = gaps[0] if k == 1 else gaps
 
-    def _found(self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float) -> Minimum:
+    def _find_minimum(
+        self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float
+    ) -> Minimum:
         """The minimum, on dense rows by least squares' own methods."""
         found = None
         dense = isinstance(X, np.ndarray)

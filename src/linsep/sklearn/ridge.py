@@ -92,7 +92,7 @@ def _flattens() -> bool:
     return bool(_RIDGE().fit([[0.0], [1.0]], [[0.0], [1.0]]).coef_.ndim == 1)
 
 
-def _small(X: Any) -> bool:
+def _is_small(X: Any) -> bool:
     """Whether linsep's native fit is quicker than a factorisation by LAPACK."""
     return type(X) is np.ndarray and X.size <= least_squares.SMALL
 
@@ -160,7 +160,7 @@ class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
         self
         """
         found = None
-        if sample_weight is None and _small(X):
+        if sample_weight is None and _is_small(X):
             found = ordinary.minimise_targets(self, Ridge, X, y, _GAP)
         if found is None:
             super().fit(X, y, sample_weight)
@@ -218,12 +218,12 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
         """Fit data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
 
-        def factorised(problem: Objective) -> Minimum | None:
+        def factorise(problem: Objective) -> Minimum | None:
             Y = np.column_stack([np.asarray(part.sign) for part in problem.parts])
             alphas = np.full(Y.shape[1], float(self.alpha))
             return least_squares.minimise_ridge(X, Y, None, alphas, problem.fit_intercept)
 
-        large = None if _small(X) else factorised
+        large = None if _is_small(X) else factorise
         made = ordinary.minimise_classes(self, RidgeClassifier, X, y, _GAP, large=large)
         if made is None:
             return False

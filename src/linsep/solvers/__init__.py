@@ -69,7 +69,7 @@ class Solver:
     needs: tuple[Need, ...]
 
     def missing(self, problem: Problem) -> list[str]:
-        """What this problem lacks."""
+        """Requirements that this problem does not meet."""
         return [need.text for need in self.needs if not need.holds(problem)]
 
 
@@ -183,11 +183,11 @@ def _prefer(problem: Problem, stop: Stop) -> str | None:
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Whether rows on a cluster must be brought to the client: what is asked is not made of sums alone."""
+    """Whether rows on a cluster must be fetched to the client, because sums do not suffice for this solver."""
     data, solver = problem.data, SOLVERS.get(name)
     if data.location is not Location.CLUSTER:
         return False
-    if _made_of_sums(problem, name) and data.stays_remote():
+    if _can_use_sums(problem, name) and data.stays_remote():
         return False
     if problem.penalty.l1 > 0.0 or problem.lam == 0.0 or not (data.n > data.d):
         return True
@@ -198,18 +198,18 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
 
 
-def _made_of_sums(problem: Problem | CoupledProblem, name: str) -> bool:
+def _can_use_sums(problem: Problem | CoupledProblem, name: str) -> bool:
     """Whether L1 or no penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
     if not problem.loss.smooth:
         return False
     if problem.lam == problem.penalty.l1 == 0.0:
-        return name in ("auto", "newton") and _unpenalised_by_sums(problem)
+        return name in ("auto", "newton") and _can_use_hessian_sums(problem)
     if problem.penalty.l1 > 0.0:
         return name in ("auto", "working-set")
     return name in ("auto", "newton-rounds" if isinstance(problem, CoupledProblem) else "newton-cg")
 
 
-def _unpenalised_by_sums(problem: Problem | CoupledProblem) -> bool:
+def _can_use_hessian_sums(problem: Problem | CoupledProblem) -> bool:
     """Whether Newton's method and the proof without a penalty need no more than Hessians, small enough for messages."""
     if isinstance(problem, CoupledProblem) or problem.data.sparse:
         return False

@@ -36,7 +36,7 @@ def occurring_columns(data: Dataset) -> IntArray | None:
     return found if 0 < 2 * len(found) <= data.d else None
 
 
-def restored(solution: Solution, chosen: IntArray, d: int) -> Solution:
+def restore(solution: Solution, chosen: IntArray, d: int) -> Solution:
     """The solution on the chosen of d columns as one on all of them."""
     dual: Linearised | Explicit = solution.dual
     if isinstance(dual, Linearised):

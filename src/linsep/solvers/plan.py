@@ -53,7 +53,7 @@ class Relay:
 
     @property
     def solution(self) -> Solution:
-        """What the last method has found, with the cost, trace and bounds of all of them."""
+        """Solution of the last method, with the cost, trace and bounds of all of them."""
         assert self._so_far is not None
         return self._so_far
 
@@ -76,10 +76,7 @@ class Relay:
         return self._add(replace(found, sums=None))
 
     def _rest(self) -> Stop:
-        limit = self.stop.time_limit
-        if limit is None or self._so_far is None:
-            return self.stop
-        return replace(self.stop, time_limit=max(1e-3, limit - self._so_far.seconds))
+        return self.stop if self._so_far is None else self.stop.after(self._so_far.seconds)
 
     def _add(self, found: Solution) -> Status:
         before, self._so_far = self._so_far, found
@@ -130,7 +127,7 @@ def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed:
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
-    return _rescue(_truncated)(problem, theta, stop, seed)
+    return _rescue(_solve_truncated)(problem, theta, stop, seed)
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -145,7 +142,7 @@ def _cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Sol
     return newton.solve(problem, theta, stop, Cholesky(problem.centre()))
 
 
-def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     longest = LONGEST_FEW if problem.data.location is Location.CLUSTER else LONGEST
     return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, longest))
 

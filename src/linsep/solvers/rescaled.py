@@ -97,7 +97,7 @@ class _Best:
         if value < self.primal or not np.isfinite(self.primal):
             self.primal, self.theta, self.mixed = value, theta, True
 
-    def closed(self, stop: Stop) -> bool:
+    def is_closed(self, stop: Stop) -> bool:
         """Whether the gap is below tol."""
         return self.primal - self.lower <= stop.tol * abs(self.primal)
 
@@ -108,7 +108,7 @@ class _Best:
             return found
         status = found.status
         if status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
-            status = Status.CERTIFIED if self.closed(stop) else Status.WORKING_PRECISION
+            status = Status.CERTIFIED if self.is_closed(stop) else Status.WORKING_PRECISION
         W = self.theta.reshape(-1, 1).copy()
         return replace(
             found, W=W, dual=self.dual, status=status, sums=None, passes=self.problem.passes
@@ -132,7 +132,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
 
     def offer_others() -> None:
         with suppress(NonFinite, np.linalg.LinAlgError):  # then what there is must do
-            _solve_otherwise(best, _rest(problem, solution, stop), again)
+            _solve_otherwise(best, stop.after(solution.seconds, problem.passes), again)
 
     if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
         if_in_time(offer_others, lambda: None)
@@ -146,18 +146,8 @@ def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
     if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
         _solve_in_span(best, stop, again)
     coordinates = _coordinates(problem)
-    if coordinates is not None and not best.closed(stop):
+    if coordinates is not None and not best.is_closed(stop):
         _solve_in(best, coordinates, stop, again)
-
-
-def _rest(problem: Problem, solution: Solution, stop: Stop) -> Stop:
-    """What is left of the limits of the user."""
-    seconds, passes = stop.time_limit, stop.max_passes
-    if seconds is not None:
-        seconds = max(1e-3, seconds - solution.seconds)
-    if passes is not None:
-        passes = max(1.0, passes - problem.passes)
-    return Stop(stop.tol, seconds, passes)
 
 
 def _null(problem: Problem) -> tuple[FloatArray, None, float]:

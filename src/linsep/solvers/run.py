@@ -73,9 +73,7 @@ class Run(Generic[P]):
 
     def rest(self, tol: float, max_passes: float | None = None) -> Stop:
         """The time that is left, for a solve on the way; a sub-problem counts its own passes."""
-        limit = self.stop.time_limit
-        left = None if limit is None else max(1e-3, limit - self.seconds)
-        return Stop(tol, left, max_passes)
+        return Stop(tol, self.stop.after(self.seconds).time_limit, max_passes)
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
@@ -134,7 +132,7 @@ class Run(Generic[P]):
         return done
 
     def short_of(self, tol: float) -> Status:
-        """Why a run with an absolute penalty ended above tol: by rounding, if by little; else it was given up."""
+        """Status of a run with an absolute penalty that ended above tol: working precision if close, else given up."""
         relative = (
             self.best[0] * self.problem.penalty.scale / abs(self.trace[-1].primal or 1.0)
             if self.best
@@ -143,7 +141,7 @@ class Run(Generic[P]):
         return Status.GIVEN_UP if relative > FAR_FROM_CLOSED * tol else Status.WORKING_PRECISION
 
     def solution(self, status: Status, at: FloatArray, dual: Linearised | Explicit) -> Solution:
-        """What is handed over: the best closed point, or (at, dual) if none was closed."""
+        """Solution of the run: the best closed point, or (at, dual) if none was closed."""
         sums = None
         if self.best is not None:
             _, at, dual, sums = self.best

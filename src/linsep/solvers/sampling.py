@@ -67,7 +67,7 @@ def draw_by_class(
     rng: np.random.Generator,
     last_first: bool = False,
 ) -> tuple[IntArray, FloatArray]:
-    """So many rows of each class, evenly through the class, as ``draw`` returns them.
+    """Draw rows of each class, evenly through the class, in the form of ``draw``.
 
     ``last_first``: counts and sizes begin with the last class.
     """

@@ -13,7 +13,7 @@ from linsep.certificates import Optimality
 from linsep.data import Location
 from linsep.errors import BadInput, require_certificate
 from linsep.monitoring import Job
-from linsep.pipelines import Parts, stacked, take_rows
+from linsep.pipelines import Parts, stack, take_rows
 from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 from linsep.tuning import leave_one_out, pruning, splits
@@ -40,7 +40,7 @@ class GridScores:
         self._keep = keep
         self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
-    def kept(self, which: int) -> FloatArray | None:
+    def stack_weights(self, which: int) -> FloatArray | None:
         """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
         if not self._keep:
             return None
@@ -89,7 +89,7 @@ def score_folds(
     for f, (train, held) in enumerate(parts.pairs):
         steps, order = clone(whole.steps), np.concatenate([train, held])
         seen = steps.fit_transform(take_rows(data.X, train), data.y[train])
-        rows = stacked(seen, steps.transform(take_rows(data.X, held)))
+        rows = stack(seen, steps.transform(take_rows(data.X, held)))
         weight = None if data.weight is None else data.weight[order]
         own = LabelledRows(rows, data.y[order], weight)
         cut = np.arange(len(train)), np.arange(len(train), len(order))
@@ -108,7 +108,7 @@ def _grid_scores(
     else:
         models = separate.models(estimator, data, found.Cs, parts.pairs)
     for c, f, model in models:
-        value = separate.held_out(score, model, data, parts.pairs[f][1])
+        value = separate.score_held_out(score, model, data, parts.pairs[f][1])
         found.add_model(c, f, value, model)
 
 
@@ -124,7 +124,7 @@ def _scores_together(
     problem = asked._grid_problem(data.X, y, weight)
     if problem is None:
         return False
-    problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
+    problem, counted = problem.with_grid(Cs, part), score is ERROR and is_classifier(estimator)
     if counted and problem.weight is None:
         errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
         fits = fit_grid(problem, HeldOut(errors=errors))

@@ -22,7 +22,7 @@ from linsep.data.cluster import persist
 from linsep.data.entrance.inputs import weights
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
-from linsep.pipelines import Parts, final_step, taken_apart
+from linsep.pipelines import Parts, final_step, take_apart
 from linsep.tuning import one_by_one as separate
 from linsep.tuning import pruning, splits
 from linsep.tuning.grid_scores import GridScores, score_folds, score_left_out_rows
@@ -170,7 +170,7 @@ def tune(  # noqa: PLR0913
         if approximate:
             score_left_out_rows(parts_of, rest, score, found)
         else:
-            numbered = parts.renumbered() if in_memory else parts
+            numbered = parts.renumber() if in_memory else parts
             score_folds(parts_of, rest, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     if np.isnan(scores).any(axis=1).all():
@@ -182,7 +182,7 @@ def tune(  # noqa: PLR0913
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
     if refit or parts.test is not None:
-        model = _with(estimator, C=best_C)
+        model = _copy_with(estimator, C=best_C)
         separate.fit(model, rest)
     if parts.test is not None:
         tested, bound = _test_score(model, data, parts.test, score)
@@ -198,8 +198,8 @@ def tune(  # noqa: PLR0913
         seconds=perf_counter() - began,
         trace=tuple(found.trace),
         rejected=found.rejected,
-        coefs=found.kept(0),
-        intercepts=found.kept(1),
+        coefs=found.stack_weights(0),
+        intercepts=found.stack_weights(1),
     )
 
 
@@ -223,7 +223,8 @@ def _tune_ratios(
         pairs = how["cv"].split(np.zeros((_num_samples(y), 1)), np.asarray(y), how["groups"])
         how = {**how, "cv": list(pairs)}
     found = {
-        ratio: tune(_with(estimator, l1_ratio=ratio), X, y, Cs, **how) for ratio in ratios.tolist()
+        ratio: tune(_copy_with(estimator, l1_ratio=ratio), X, y, Cs, **how)
+        for ratio in ratios.tolist()
     }
     best = max(found, key=lambda ratio: found[ratio].best_score_)
     others = {ratio: replace(one, best_estimator_=None) for ratio, one in found.items()}
@@ -237,7 +238,7 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
         raise BadInput(
             f"{caller} needs an estimator, got the class {estimator.__name__}; give {estimator.__name__}()."
         )
-    parts = taken_apart(estimator)
+    parts = take_apart(estimator)
     model = parts.model
     if not hasattr(model, "get_params") or "C" not in model.get_params(deep=False):
         raise BadInput(
@@ -247,7 +248,7 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
     return parts
 
 
-def _with(estimator: Any, **params: float) -> Any:
+def _copy_with(estimator: Any, **params: float) -> Any:
     """An unfitted copy of an estimator or a pipeline, whose model has these parameters."""
     before = f"{final_step(estimator)}__" if isinstance(estimator, Pipeline) else ""
     return clone(estimator).set_params(**{before + name: value for name, value in params.items()})
@@ -305,7 +306,7 @@ def _test_score(
     model: Any, data: LabelledRows, rows: IntArray, score: Score
 ) -> tuple[float, float | None]:
     """Score on the rows of the test part, and for an unweighted error its 95 % upper confidence bound."""
-    value = separate.held_out(score, model, data, rows)
+    value = separate.score_held_out(score, model, data, rows)
     if score.name != "error" or data.weight is not None:
         return value, None
     wrong = round(value * len(rows))

@@ -18,9 +18,8 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, dense
 from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.interrupts import lapack
@@ -63,7 +62,7 @@ def refuse(given: GridProblem | None) -> None:
 
 def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
     """A fit to all rows for each C, rising."""
-    grid = given.on(Cs)
+    grid = given.with_grid(Cs)
     found = fit_without_factor(grid, _fit_all)
     assert found is not None
     return [found[c, -1] for c in range(len(Cs))]
@@ -117,7 +116,7 @@ def _chunks(X: Any, mu: FloatArray) -> Iterator[FloatArray]:
     rows = max(1, _CHUNK // max(1, X.shape[1]))
     for lo in range(0, X.shape[0], rows):
         part = X[lo : lo + rows]
-        yield np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64) - mu
+        yield np.asarray(dense(part), dtype=np.float64) - mu
 
 
 def _inverse_root(H: FloatArray) -> FloatArray:

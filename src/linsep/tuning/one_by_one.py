@@ -45,7 +45,7 @@ def _weight_keyword(model: Any) -> str:
     return f"{final_step(model)}__sample_weight"
 
 
-def held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray) -> float:
+def score_held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray) -> float:
     """The score of a model on these rows; rows on disk or on a cluster are all predicted, the others with weight 0.
 
     On a cluster a score that is a mean over rows is made by the workers, which send only sums.

@@ -71,7 +71,7 @@ def path(
     estimator = parts.model
     data = read(parts, X, y, sample_weight)
     with Job("path", total=len(grid)) as job:
-        models = _together(estimator, data, grid)
+        models = _fit_together(estimator, data, grid)
         if models is None:
             models = _one_by_one(estimator, data, grid, job)
     proofs = tuple(m.certificate for m in models)
@@ -94,11 +94,11 @@ class _Model(NamedTuple):
     passes: float
 
 
-def _together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
+def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
     """The models of all C, fitted together; None if no engine takes them."""
     asked = None if data.location is Location.CLUSTER else tunable(estimator)
     problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
-    fits = None if problem is None else fit_grid(problem.on(grid.tolist()))
+    fits = None if problem is None else fit_grid(problem.with_grid(grid.tolist()))
     if fits is None:
         return None
     ordered = [fits[c, -1] for c in range(len(grid))]

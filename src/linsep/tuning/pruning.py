@@ -69,7 +69,7 @@ def models(
     found: dict[tuple[int, int], Any] = {}
     for c, f, model in separate.models(rough, data, Cs, pairs):
         if c == 0:
-            parts = [signed(model, data.take(rows)) for rows in pairs[f]]
+            parts = [signed_part(model, data.take(rows)) for rows in pairs[f]]
         bounds[c, f] = error_bounds(model, *parts)
         found[c, f] = model
     lost = losing(bounds)
@@ -87,7 +87,7 @@ def models(
 Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
 
 
-def signed(model: Any, data: LabelledRows) -> Part:
+def signed_part(model: Any, data: LabelledRows) -> Part:
     """Rows, signs of the two classes of the model, and weights."""
     X = data.X if sp.issparse(data.X) else np.asarray(data.X, dtype=np.float64)
     sign = np.where(data.y == model.classes_[1], 1.0, -1.0)

@@ -229,7 +229,7 @@ class Tuning:
         return ", ".join(f"{name} = {value:g}" for name, value in self.best_params_.items())
 
     @property
-    def _over(self) -> str:
+    def _describe_folds(self) -> str:
         if self.curve.approximate:
             return "by approximate leave-one-out"
         folds = self.curve.scores.shape[1]
@@ -240,7 +240,7 @@ class Tuning:
         count = sum(c.certified for c in self.certificates.flat)
         text = (
             f"{self._choice} ({self.rule.replace('_', ' ')}): {self.curve.scoring} "
-            f"{self.curve.mean[at]:.6g} {self._over}; "
+            f"{self.curve.mean[at]:.6g} {self._describe_folds}; "
             f"{count} of {self.certificates.size} models certified"
         )
         if self.rejected:
@@ -257,7 +257,7 @@ class Tuning:
         at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
         count = sum(c.certified for c in self.certificates.flat)
         facts = {
-            self.curve.scoring: f"{self.curve.mean[at]:.6g} {self._over}",
+            self.curve.scoring: f"{self.curve.mean[at]:.6g} {self._describe_folds}",
             "models certified": f"{count} of {self.certificates.size}",
             "time": f"{self.seconds:.2f} s",
         }

@@ -83,7 +83,7 @@ class Splits:
                 return None
         return part
 
-    def renumbered(self) -> Splits:
+    def renumber(self) -> Splits:
         """Pairs of row numbers, renumbered within ``rest``."""
         if self.rest is None or self.fold is not None:
             return Splits(self.listed, None, None, self.fold)
@@ -115,14 +115,14 @@ def make(
         pairs: Sequence[tuple[IntArray, IntArray]] = [part]
     else:
         rest, mine = (None, y) if held_out is None else (rows, y[rows])
-        if (fold := _known_folds(mine, cv, classifier, seed)) is not None:
+        if (fold := _stratified_folds(mine, cv, classifier, seed)) is not None:
             return Splits((), held_out, rest, fold)
         own = None if groups is None else np.asarray(groups)[rows]
         pairs = _folds(rows, mine, cv, own, classifier, seed)
     return Splits(tuple(pairs), held_out, None if held_out is None else rows)
 
 
-def _known_folds(
+def _stratified_folds(
     y: npt.NDArray[Any], cv: Any, classifier: bool, seed: int | None
 ) -> IntArray | None:
     """The fold of each row where classes are cut into a number of folds: those of StratifiedKFold, without its sorting.

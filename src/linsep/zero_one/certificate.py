@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
@@ -92,7 +91,7 @@ class ZeroOne:
         return self.proven
 
     def __str__(self) -> str:
-        if not self._well_formed():
+        if not self._is_well_formed():
             return "a certificate that no fit has made"
         many = len(self.witnesses)
         how = {
@@ -125,13 +124,13 @@ class ZeroOne:
         integers. A bound from enumeration is proven by enumerating again.
         """
         points = self._points(X, y, sample_weight)
-        if not self._well_formed():
+        if not self._is_well_formed():
             return False
         if np.shape(self.w) != (points.X.shape[1],):
             raise BadInput(
                 f"X has {points.X.shape[1]} columns, the answer is about {np.size(self.w)}."
             )
-        wrong = points.wrong(np.append(self.w, self.b))
+        wrong = points.find_errors(np.append(self.w, self.b))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(self.wrong, listed):
             return False
@@ -139,11 +138,11 @@ class ZeroOne:
         if self.errors != points.value(count):
             return False
         if self.proven:
-            return self.lower_bound == self.errors and self._bounded(points, count, exact)
+            return self.lower_bound == self.errors and self._proves_bound(points, count, exact)
         goal = points.at_least(self.lower_bound)
-        return goal < count and self._bounded(points, goal, exact)
+        return goal < count and self._proves_bound(points, goal, exact)
 
-    def _well_formed(self) -> bool:
+    def _is_well_formed(self) -> bool:
         """Whether every field is of the kind that a fit stores."""
         return (
             all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
@@ -158,7 +157,7 @@ class ZeroOne:
 
     def _points(self, X: Any, y: Any, sample_weight: Any) -> Points:
         rows = plain_rows(X)
-        rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        rows = np.asarray(dense(rows), dtype=np.float64)
         sign = plain_signs(y, len(rows), self.classes)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is not None and (
@@ -167,7 +166,7 @@ class ZeroOne:
             raise BadInput("sample_weight needs one finite number >= 0 for each row of X.")
         return distinct(rows, sign, weight)
 
-    def _bounded(self, points: Points, goal: int, exact: bool) -> bool:
+    def _proves_bound(self, points: Points, goal: int, exact: bool) -> bool:
         """Whether it is shown that the errors of every hyperplane weigh at least so many units."""
         d = points.X.shape[1]
         if self.method == "separable":
@@ -175,7 +174,7 @@ class ZeroOne:
         if goal == 0:
             return True
         if self.method == "cover":
-            return self._covered(points, goal, exact)
+            return self._proves_by_cover(points, goal, exact)
         if self.method == "thresholds" and d == 1:
             least, _ = best_threshold(points.X[:, 0], points.signed_units)
             return least * points.step >= goal
@@ -186,7 +185,7 @@ class ZeroOne:
             return best.errors >= goal
         return False
 
-    def _covered(self, points: Points, goal: int, exact: bool) -> bool:
+    def _proves_by_cover(self, points: Points, goal: int, exact: bool) -> bool:
         sets = []
         for rows, weights in self.witnesses:
             at = _places(points, rows)
@@ -195,7 +194,7 @@ class ZeroOne:
             sets.append(at)
         if not sets:
             return False
-        if master.relaxed(sets, points.units) >= goal:
+        if master.relaxation_bound(sets, points.units) >= goal:
             return True
         lighter = master.lighter_cover(
             sets, points.units, goal, deadline=perf_counter() + _PATIENCE
@@ -226,7 +225,7 @@ def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> boo
     """Whether the hulls of the two classes share a point, with weights that round to these."""
     if weights.shape != at.shape or not np.isfinite(weights).all() or weights.min() < 0.0:
         return False
-    A = points.signed.signed(at)
+    A = points.signed.signed_matrix(at)
     A = A[:, A.any(axis=0)]
     if underflows(A, weights):
         return round_to(A, weights)

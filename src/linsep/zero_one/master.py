@@ -41,7 +41,7 @@ def incidence(sets: list[IntArray], width: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(sets), width))
 
 
-def relaxed(sets: list[IntArray], units: Units) -> int:
+def relaxation_bound(sets: list[IntArray], units: Units) -> int:
     """A lower bound on the weight of every cover from the linear relaxation, proven in integers; no search."""
     return _relaxation([rows.tolist() for rows in sets], units)[0]
 

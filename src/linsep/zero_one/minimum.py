@@ -58,18 +58,18 @@ def minimise(
         least, positive = best_threshold(points.X[:, 0], points.signed_units)
         best = Attempt(points)
         best.offer(threshold_plane(points.X[:, 0], positive))
-        return best.found(least * points.step, (), "thresholds")
+        return best.result(least * points.step, (), "thresholds")
     search = Search(points, deadline, rng)
     if search.separable():
-        return search.best.centred(0, (), "separable")
+        return search.best.centre_result(0, (), "separable")
     if d == 2 and len(points) <= _SWEPT:
         swept = sweep(points, deadline)
         if swept is not None:
             if not search.best.keep(swept.positive == (points.sign > 0)):
                 search.begin(starts)  # as near as coefficients in floats come
-            return search.best.centred(swept.errors, (), "sweep")
+            return search.best.centre_result(swept.errors, (), "sweep")
     if_in_time(lambda: search.cover(starts, rounds), lambda: None)
-    return search.best.centred(search.bound, search.proof, "cover")
+    return search.best.centre_result(search.bound, search.proof, "cover")
 
 
 class Attempt:
@@ -79,7 +79,7 @@ class Attempt:
         self.points = points
         side = 1.0 if points.signed_units.sum() >= 0 else -1.0
         self.theta = np.append(np.zeros(points.X.shape[1]), side)
-        self.wrong = points.wrong(self.theta)
+        self.wrong = points.find_errors(self.theta)
         self.errors = points.count(self.wrong)
 
     def offer(self, theta: FloatArray) -> bool:
@@ -88,7 +88,7 @@ class Attempt:
             return False
         if not np.isfinite(_clearance(self.points, theta)):
             theta = theta * _SMALLER
-        wrong = self.points.wrong(theta)
+        wrong = self.points.find_errors(theta)
         count = self.points.count(wrong)
         if count >= self.errors:
             return False
@@ -105,10 +105,10 @@ class Attempt:
         answer = decide(Memory(self.points.X[kept], sign, n_threads=1))
         return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
-    def centred(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+    def centre_result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result, the hyperplane moved away from the points on either side if there is room and time."""
         if_in_time(self._centre, lambda: None)
-        return self.found(bound, witnesses, method)
+        return self.result(bound, witnesses, method)
 
     def _centre(self) -> None:
         side = np.where(self.wrong, -self.points.sign, self.points.sign)
@@ -116,17 +116,17 @@ class Attempt:
             answer = decide(Memory(self.points.X, side, n_threads=1))
             if isinstance(answer, Separable):
                 theta = answer.hyperplane.homogeneous()
-                same = np.array_equal(self.points.wrong(theta), self.wrong)
+                same = np.array_equal(self.points.find_errors(theta), self.wrong)
                 if same and _clearance(self.points, theta) > _clearance(self.points, self.theta):
                     self.theta = theta
 
-    def found(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+    def result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result."""
         return Found(self.theta, self.wrong, self.errors, bound, witnesses, method)
 
 
 def _clearance(points: Points, theta: FloatArray) -> float:
-    """The least |w.x + b| beside |x|.|w| + |b|; not a number if that overflows."""
+    """The least |w.x + b| relative to |x|.|w| + |b|; NaN if that overflows."""
     w, b = theta[:-1], theta[-1]
     with np.errstate(all="ignore"):
         ratio = np.abs(points.X @ w + b) / (np.abs(points.X) @ np.abs(w) + np.abs(b))
@@ -153,7 +153,7 @@ class Search:
         self.reached = min(self.reached, self.best.errors)
         return self.reached
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the bounds have met, time is up, or there is no way on."""
         note(0.0, self.points.value(self.best.errors), self.points.value(self.bound))
         met = self.bound >= self.goal()
@@ -180,7 +180,7 @@ class Search:
                 return
             self._improve(self._inside(theta), patience=44 + 4 * self.points.X.shape[1])
         for _ in range(_PACKINGS):
-            if self.over():
+            if self.is_over():
                 return
             self._pack(everything, most=len(self.points))
 
@@ -192,11 +192,11 @@ class Search:
         nodes = None if rounds is None else _NODES
         for _ in itertools.count() if rounds is None else range(rounds):
             self._cheap_rounds()
-            if self.over() or not self.witnesses:
+            if self.is_over() or not self.witnesses:
                 return
             sets, units = self._sets(), self.points.units
-            self._raise(master.relaxed(sets, units), self.witnesses)
-            if self.over():
+            self._raise(master.relaxation_bound(sets, units), self.witnesses)
+            if self.is_over():
                 return
             lighter = master.lighter_cover(
                 sets, units, self.goal(), nodes=nodes, deadline=self.deadline
@@ -218,7 +218,7 @@ class Search:
     def _cheap_rounds(self) -> None:
         """Witnesses that greedy covers have missed."""
         for _ in range(_INNER):
-            if self.over() or not self.witnesses:
+            if self.is_over() or not self.witnesses:
                 return
             if not self._uncover(master.greedy(self._sets(), self.points.cost, self.rng)):
                 return

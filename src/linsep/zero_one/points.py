@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, dense
 from linsep.data import Memory
 from linsep.exact.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
@@ -87,7 +87,7 @@ class Points:
         """Signed unit vectors a_i in those coordinates, and the lengths divided out: right means a_i.phi > 0."""
         return self.frame.vectors(np.arange(len(self)))
 
-    def wrong(self, theta: FloatArray) -> Mask:
+    def find_errors(self, theta: FloatArray) -> Mask:
         """Which points sign(w.x + b) gets wrong, sign(0) = +1; decided without rounding."""
         with np.errstate(all="ignore"):
             scores = self.X @ theta[:-1] + theta[-1]
@@ -97,13 +97,13 @@ class Points:
         """The units of some points."""
         return int(sum(self.units[chosen].tolist()))
 
-    def exact(self, units: int) -> Fraction:
+    def weight_of(self, units: int) -> Fraction:
         """The weight that a number of units stands for."""
         return rational(units, self.exp)
 
     def value(self, units: int) -> float:
         """The float nearest to that weight."""
-        return float(self.exact(units))
+        return float(self.weight_of(units))
 
     def at_most(self, weight: float) -> int:
         """The largest number of units that weighs no more than a number >= 0."""
@@ -130,9 +130,9 @@ def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
     if not len(near):
         return scores
     scores = scores.copy()
-    doubtful = X[near].toarray() if sp.issparse(X) else X[near]
+    doubtful = dense(X[near])
     exact = exact_margins(np.asarray(doubtful, dtype=np.float64), np.ones(len(near)), theta)
-    scores[near] = [_rounded(value) for value in exact]
+    scores[near] = [_nearest_float(value) for value in exact]
     return scores
 
 
@@ -145,7 +145,7 @@ def _reaches(X: Any, size: FloatArray) -> FloatArray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _rounded(value: Fraction) -> float:
+def _nearest_float(value: Fraction) -> float:
     """The nearest float, of the same sign and finite."""
     if value == 0:
         return 0.0

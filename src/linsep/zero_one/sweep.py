@@ -44,7 +44,7 @@ def sweep(points: Points, deadline: float) -> Best | None:
         if perf_counter() > deadline:
             return None
         note(0.0, points.value(best.errors * points.step))
-        best = lines.through(pivot, best)
+        best = lines.best_line_through(pivot, best)
     return Best(best.errors * points.step, best.positive)
 
 
@@ -68,9 +68,9 @@ class _Lines:
     def __init__(self, points: Points) -> None:
         self.X, self.c = points.X, points.signed_units
         self.whole = DyadicRows.of(points.X).num  # columns scaled, which keeps orientations
-        self.scaled = _scaled(points.X)
+        self.scaled = _scale_columns(points.X)
 
-    def through(self, pivot: int, best: Best) -> Best:
+    def best_line_through(self, pivot: int, best: Best) -> Best:
         """The best of ``best`` and all lines through one point."""
         here = (self.X == self.X[pivot]).all(axis=1)
         others = np.flatnonzero(~here)
@@ -86,7 +86,7 @@ class _Lines:
             lo, hi = int(fan.starts[group]), int(fan.ends[group])
             inside = self._sort(pivot, fan, lo, hi)
             for order, start, end in self._runs(pivot, fan, inside, lo):
-                best = self._better(np.flatnonzero(here), fan, order, (start, end), best)
+                best = self._best_split(np.flatnonzero(here), fan, order, (start, end), best)
         return best
 
     def _fan(self, pivot: int, others: IntArray) -> _Fan:
@@ -132,7 +132,7 @@ class _Lines:
                 yield order, lo + start, lo + end
                 start = end
 
-    def _better(
+    def _best_split(
         self, here: IntArray, fan: _Fan, order: IntArray, run: tuple[int, int], best: Best
     ) -> Best:
         """The better of ``best`` and a line with the best split of the points on it."""
@@ -158,7 +158,7 @@ class _Lines:
         return Best(off + split, positive)
 
 
-def _scaled(X: FloatArray) -> FloatArray | None:
+def _scale_columns(X: FloatArray) -> FloatArray | None:
     """X with columns divided by powers of two to at most 1; None if that rounds, as it does where numbers underflow."""
     powers = np.frexp(np.abs(X).max(axis=0))[1]
     scaled = np.ldexp(X, -powers)

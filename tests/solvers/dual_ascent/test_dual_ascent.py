@@ -92,7 +92,7 @@ def test_the_kernel_is_the_plain_loop(loss, kind, instructions):
         want_u, want_theta, e = u.copy(), theta.copy(), 0.0
         for _ in range(2):
             z, seen = native(
-                sample.stored(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
+                sample.in_storage(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
             )
             e = epoch(sample, loss, lam, stiffness, rows, want_u, want_theta, e)
         size = max(1.0, np.abs(want_u).max())
@@ -367,7 +367,7 @@ def test_sums_at_shifted_scores(loss):
     sample = many()
     z, out = np.linspace(-3, 4, len(sample.sign)), np.zeros(3)
     data = sample.memory().whole
-    K.shifted(data.targets, K.Loss(loss.native, *loss.params), 2, 80, z, 0.4, out)
+    K.shifted_sums(data.targets, K.Loss(loss.native, *loss.params), 2, 80, z, 0.4, out)
     m = (sample.sign * (z + 0.4) + sample.offset)[2:80]
     s, sign = sample.weight[2:80], sample.sign[2:80]
     want = [s @ loss.value(m), (s * sign) @ loss.slope(m), s @ loss.curvature(m)]
@@ -505,7 +505,7 @@ def test_the_kernel_checks_what_it_is_given():
         with pytest.raises(ValueError, match="n entries"):
             K.balance(data.targets, K.Loss("hinge"), *wrong_sizes)
     with pytest.raises(ValueError, match="n entries"):
-        K.shifted(data.targets, K.Loss("squared"), 0, n, np.zeros(n + 1), 0.0, np.zeros(3))
+        K.shifted_sums(data.targets, K.Loss("squared"), 0, n, np.zeros(n + 1), 0.0, np.zeros(3))
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge", "absolute"])

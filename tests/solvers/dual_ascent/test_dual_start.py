@@ -42,7 +42,7 @@ def test_centred_rows_are_never_made_but_visited(loss, kind, instructions):
     u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
     want_u, want_theta, e = np.zeros(n), np.zeros(d + 1), 0.0
     z, seen = np.zeros(n), np.zeros(n)
-    data = sample.stored(kind).memory().whole
+    data = sample.in_storage(kind).memory().whole
     for seed in range(3):
         K.shuffle(order, seed)
         K.dual_cd(

@@ -65,7 +65,7 @@ def test_rounds_solve_the_system_of_the_free_rows(kind, instructions, large, tun
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40, 60)) * (rng.random((40, 60)) < 0.5)).astype(np.float32).astype(float)
     weight = rng.choice([0.0, 1.0, 2.0], size=40)
-    sample = Sample(X, np.where(rng.random(40) < 0.5, 1.0, -1.0), weight=weight).stored(kind)
+    sample = Sample(X, np.where(rng.random(40) < 0.5, 1.0, -1.0), weight=weight).in_storage(kind)
     tuned(ascent_large=large)
     problem = sample.problem(get("squared_hinge"), 3.0)
     native = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
@@ -85,7 +85,7 @@ def test_rounds_solve_the_system_of_the_free_rows(kind, instructions, large, tun
 def test_products_with_the_rows_of_a_list(kind, instructions):
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40, 11)) * (rng.random((40, 11)) < 0.7)).astype(np.float32).astype(float)
-    rows = Sample(X, np.ones(40)).stored(kind).memory().whole.rows
+    rows = Sample(X, np.ones(40)).in_storage(kind).memory().whole.rows
     chosen = np.array([3, 4, 9, 17, 30, 39], np.int64)
     a, v, out = rng.normal(size=6), np.zeros(11), np.zeros(6)
     K.list_add(rows, chosen, a, v)

@@ -211,7 +211,7 @@ def test_a_huge_row_that_is_held_out_spoils_no_proof():
     X[0, 0] = 1e8
     part = np.arange(len(y)) % 3
     given = LinearSVC()._grid_problem(X, y, None)
-    fits = train_grid.fit_grid(given.on(CS, part))
+    fits = train_grid.fit_grid(given.with_grid(CS, part))
     for c, C in enumerate(CS):
         alone = LinearSVC(C=C).fit(X[part != 0], y[part != 0]).certificate_
         assert alone.certified and fits[c, 0].certificate.certified
@@ -243,8 +243,8 @@ def test_who_goes_there(change, goes):
     model = LogisticRegression(**change)
     given = model._grid_problem(X, y, None)
     part = np.arange(60) % 3
-    assert spanned.applies(given.on(CS, part)) is goes
-    assert not spanned.applies(replace(given, rows=X[:, :50]).on(CS, part))
+    assert spanned.applies(given.with_grid(CS, part)) is goes
+    assert not spanned.applies(replace(given, rows=X[:, :50]).with_grid(CS, part))
 
 
 @pytest.mark.parametrize("kind", ["constant", "tiny", "outlier", "scales"])

@@ -42,12 +42,12 @@ COMPILED = [loss for loss in SMOOTH if loss.native]
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
-    sample = weighted().stored(kind)
+    sample = weighted().in_storage(kind)
     if loss.regression:
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
     part = parted(len(sample.sign))
     theta = np.linspace(-0.4, 0.5, sample.X.shape[1] + 1)
-    base = grid_of(sample, loss, part).at(theta)
+    base = grid_of(sample, loss, part).base_at(theta)
     X = dense(sample.X)
     A = np.column_stack([X, np.ones(len(X))])
     offset = 0.0 if sample.offset is None else sample.offset
@@ -63,7 +63,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
     order = X.shape[1] + 1
     nothing = np.zeros((order, order))
-    again = grid_pilot.predicted(grid_of(sample, loss, part), base, theta, nothing, nothing)
+    again = grid_pilot.predict_base(grid_of(sample, loss, part), base, theta, nothing, nothing)
     assert np.allclose(again.value, base.value, rtol=1e-12)
     assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
     # The last column is new.
@@ -75,7 +75,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions, stepping):
-    sample = weighted().stored(kind)
+    sample = weighted().in_storage(kind)
     if loss.regression:
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
     n, d = sample.X.shape
@@ -152,15 +152,15 @@ def test_single_precision_is_used_where_it_cannot_be_seen():
     problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
     models = grid.Grid(problem, part, [1.0])
     theta = 0.1 * rng.normal(size=16)
-    rough, exact = models.at(theta), models.at(theta, exact=True)
+    rough, exact = models.base_at(theta), models.base_at(theta, exact=True)
     assert rough.single and not exact.single
     scale = np.sqrt(np.einsum("pii->pi", exact.hessian))[1:]
     error = np.abs(rough.hessian - exact.hessian)[1:] / (scale[:, :, None] * scale[:, None, :])
     assert 0.0 < error.max() <= 1e-6
     move = models.step(rough, 1.0, 0)
-    assert not models.blurred(rough, 1.0, move, 1e-6)
-    assert models.blurred(rough, 1e12, move, 1e-6)
-    assert not models.blurred(exact, 1e12, move, 1e-6)
+    assert not models.is_blurred(rough, 1.0, move, 1e-6)
+    assert models.is_blurred(rough, 1e12, move, 1e-6)
+    assert not models.is_blurred(exact, 1e12, move, 1e-6)
 
 
 def test_numbers_beyond_single_precision_are_summed_in_double():
@@ -168,7 +168,7 @@ def test_numbers_beyond_single_precision_are_summed_in_double():
     X = 1e25 * rng.normal(size=(400, 13))
     sign = np.where(rng.normal(size=400) > 0, 1.0, -1.0)
     problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
-    base = grid.Grid(problem, parted(400), [1.0]).at(np.zeros(14))
+    base = grid.Grid(problem, parted(400), [1.0]).base_at(np.zeros(14))
     assert not base.single and np.isfinite(base.hessian).all()
 
 
@@ -210,7 +210,7 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
     sample = plain(n=200, d=3)
     part = parted(200, 3)
     models = grid_of(sample, losses.get("logistic"), part)
-    base = models.at(np.array([0.2, -0.1, 0.3, 0.1]))
+    base = models.base_at(np.array([0.2, -0.1, 0.3, 0.1]))
     C, f = 0.3, 1
     delta, half, _, value = models.step(base, C, f)
     outside = part != f
@@ -242,7 +242,7 @@ def test_the_error_of_a_foretold_hessian_is_foretold():
         known = pilot.first_base(models, 1.0, 1e-4)
         found = pilot.next_base(models, known, 1e-4, 1e-4, 1.0)
         assert known.noise is None and found.noise is not None
-        true = models.at(found.theta, exact=True)
+        true = models.base_at(found.theta, exact=True)
         assert np.allclose(found.gradient, true.gradient, rtol=1e-10, atol=1e-9)
         assert models.step(true, 1e-4, -1).half < 1e-4 * models.step(known, 1e-4, -1).half
         assert np.allclose(found.hessian[:, -1], true.hessian[:, -1], rtol=1e-9, atol=1e-9)
@@ -300,7 +300,7 @@ def test_rows_that_cross_a_kink_are_all_in_the_band():
     loss = losses.get("squared_hinge")
     problem, part = tall_bent(loss)
     models = grid.Grid(problem, part, [1.0])
-    base = models.at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
+    base = models.base_at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
     plans = [grid.Plan(0, f, base.theta, models.step(base, 1.0, f).delta) for f in range(3)]
     for plan, end in zip(plans, grid_kinks.ends(models, base, plans, 1e-9), strict=True):
         outside = problem.data.weight * (part != plan.part)
@@ -318,7 +318,7 @@ def test_no_row_near_a_kink_or_too_many():
     loss = losses.get("squared_hinge")
     problem, part = tall_bent(loss)
     models = grid.Grid(problem, part, [1e-12])
-    start = models.at(np.zeros(6), exact=True)
+    start = models.base_at(np.zeros(6), exact=True)
     (end,) = grid_kinks.ends(models, start, [grid.Plan(0, 0, start.theta, np.zeros(6))], 1e-6)
     assert np.array_equal(end.base, start.theta)
     far = grid.Plan(0, 0, start.theta, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0]))

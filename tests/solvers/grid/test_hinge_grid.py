@@ -45,7 +45,7 @@ def rows(kind, n=6600, d=4):
 def grid(X, y, model=None, folds=3):
     model = LinearSVC() if model is None else model
     part = np.arange(len(y)) % folds
-    problem = model._grid_problem(X, y, None).on(CS, part)
+    problem = model._grid_problem(X, y, None).with_grid(CS, part)
     assert banded.applies(problem)
     held, errors = np.zeros((len(y), len(CS))), np.zeros((len(CS), folds), dtype=np.int64)
     return fit_by_engine(problem, banded, HeldOut(held, errors)), part, held, errors
@@ -124,7 +124,7 @@ def test_weights_limits_and_other_losses_go_elsewhere():
         (LinearSVC(time_limit=5.0), None),
         (LinearSVC(solver="globbing"), None),
     ):
-        assert not banded.applies(model._grid_problem(X, y, weight).on(CS, part))
+        assert not banded.applies(model._grid_problem(X, y, weight).with_grid(CS, part))
     given = LinearSVC()._grid_problem(X, y, None)
-    assert not banded.applies(given.on([*CS, np.inf], part))
-    assert not banded.applies(given.on(CS))
+    assert not banded.applies(given.with_grid([*CS, np.inf], part))
+    assert not banded.applies(given.with_grid(CS))

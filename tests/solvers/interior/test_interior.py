@@ -79,7 +79,7 @@ def test_hostile_problems_end_certified_or_honest(loss, storage):
         for C in (1e-6, 1.0, 1e8):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = fit(sample.stored(storage), loss, C)
+                found = fit(sample.in_storage(storage), loss, C)
             if name == "more features than rows" and loss.name == "absolute" and C == 1e8:
                 # u of size 1e-8 in a box of size 1: its rounding alone is this large
                 assert found.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
@@ -156,7 +156,7 @@ def test_weight_two_is_the_row_twice(loss, route):
 def test_storage_does_not_matter(loss, storage, route):
     sample = weighted()
     sample = replace(sample, X=sample.X.astype(np.float32).astype(float))
-    a, b = (fit(s, loss, 2.0, "interior") for s in (sample, sample.stored(storage)))
+    a, b = (fit(s, loss, 2.0, "interior") for s in (sample, sample.in_storage(storage)))
     np.testing.assert_allclose(a.certificate.primal, b.certificate.primal, rtol=1e-9, atol=1e-12)
     assert np.linalg.norm(a.W[:-1] - b.W[:-1]) <= (
         a.certificate.coef_error + b.certificate.coef_error
@@ -166,7 +166,7 @@ def test_storage_does_not_matter(loss, storage, route):
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32", "fortran64"])
 def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
     tuned(native_entries=-1, block_bytes=4000, converted_bytes=0)
-    sample = plain(3000, 5).stored(storage)
+    sample = plain(3000, 5).in_storage(storage)
     first, *others = (fit(sample, "hinge", 1.0, "interior", n_threads=k) for k in (1, 2, 8))
     for other in others:
         assert (first.W == other.W).all() and (first.dual.u == other.dual.u).all()
@@ -310,7 +310,7 @@ def test_few_digits_cost_fewer_passes(loss, C, route):
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
 def test_a_centrality_corrector_is_what_a_numpy_text_makes_of_it(loss, storage):
     rng = np.random.default_rng(0)
-    sample = plain(101, 4).stored(storage)
+    sample = plain(101, 4).in_storage(storage)
     sample = replace(sample, weight=rng.integers(0, 3, 101) / 2.0)
     block = sample.memory().whole
     state = rng.uniform(0.1, 2.0, size=(10, 101))

@@ -47,7 +47,7 @@ def test_the_answer_is_that_of_all_rows(loss, C):
 def test_it_is_chosen_for_many_dense_rows_only():
     sample = many(25_000, 20)
     assert fit(sample, "hinge").solver == "globbing"
-    assert fit(sample.stored("csr64-int32"), "hinge").solver != "globbing"
+    assert fit(sample.in_storage("csr64-int32"), "hinge").solver != "globbing"
     assert fit(plain(300, 5), "hinge").solver == "interior"
 
 
@@ -98,7 +98,7 @@ def test_sample_weights(loss):
 @pytest.mark.parametrize("storage", ["dense64", "dense32", "fortran64"])
 def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
     tuned(converted_bytes=0)
-    sample = many().stored(storage)
+    sample = many().in_storage(storage)
     first, *others = (fit(sample, "hinge", 1.0, "globbing", n_threads=k) for k in (1, 2, 8))
     assert first.certificate.certified
     for other in others:
@@ -175,7 +175,7 @@ def test_a_judged_point_has_the_sums_of_its_closing_pass(loss):
     low, high = loss.domain
     middle = np.full(len(band.rows), 0.5 * (low + high))
     other = theta + np.array([0.0, 1.2, 0.0, 0.0])
-    primal, wrong, sums = band.judged(other, middle)
+    primal, wrong, sums = band.evaluate(other, middle)
     u = band.dual().u
     outside = np.setdiff1d(np.arange(5000), band.rows)
     assert (u[outside] == fixed[outside]).all() and (low <= u).all() and (u <= high).all()

@@ -18,7 +18,7 @@ from catalogue import (
     unscaled,
     wide,
 )
-from duality import rechecked
+from duality import recheck
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Lasso
 from tuned import tuning
@@ -75,7 +75,7 @@ def test_optimal_and_proven_by_code_that_shares_nothing(loss, C, l1_ratio):
         sample = replace(sample, sign=np.ones(200), offset=1.0 - sample.X[:, 0] - sample.sign)
     found = fit(sample, loss, C, l1_ratio, tol=1e-8)
     assert found.certificate.certified, found.certificate
-    assert rechecked(found, sample).certified
+    assert recheck(found, sample).certified
     at_features, at_intercept = violation(sample, found)
     # the objective is known to 1e-8, conditions to its root
     assert at_features <= 1e-3 * max(1.0, C) and at_intercept <= 1e-3 * max(1.0, C)
@@ -91,7 +91,7 @@ def test_hostile_rows_are_certified(maker, C, l1_ratio):
     for loss in ("logistic", "squared_hinge"):
         found = fit(sample, loss, C, l1_ratio, tol=tol)
         assert found.certificate.certified, (loss, found.certificate)
-        assert rechecked(found, sample).certified
+        assert recheck(found, sample).certified
 
 
 def test_the_lasso_of_scikit_learn_has_the_same_minimum():
@@ -144,7 +144,7 @@ def test_columns_of_many_features_by_code_that_shares_nothing(loss, l1_ratio):
     weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
     sample = replace(plain(n=200, d=2), X=X, sign=y, weight=weight)
     found = fit(sample, loss, 3.0, l1_ratio, tol=1e-8)
-    assert found.certificate.certified and rechecked(found, sample).certified
+    assert found.certificate.certified and recheck(found, sample).certified
     at_features, at_intercept = violation(sample, found)
     # the objective is known to 1e-8, conditions to its root
     assert at_features <= 3e-3 and at_intercept <= 3e-3
@@ -201,7 +201,7 @@ def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio):
             one = fit(given, loss, C, l1_ratio)
             with tuning(native_l1_entries=0):
                 other = fit(given, loss, C, l1_ratio)
-            assert one.certificate.certified and rechecked(one, given).certified
+            assert one.certificate.certified and recheck(one, given).certified
             a, b = one.certificate, other.certificate
             assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
 
@@ -300,7 +300,7 @@ def test_no_intercept_and_warm_start():
     data = sample.memory()
     recipe = Recipe(losses.get("logistic"), ElasticNet(1.0, 0.7), fit_intercept=False)
     cold = train(recipe, data)
-    assert cold.W[-1, 0] == 0.0 and rechecked(cold, sample).certified
+    assert cold.W[-1, 0] == 0.0 and recheck(cold, sample).certified
     warm = train(recipe, data, cold.W)
     assert warm.n_passes <= cold.n_passes and warm.certificate.certified
 

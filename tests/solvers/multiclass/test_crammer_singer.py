@@ -137,7 +137,7 @@ def test_the_smoothed_loss_and_its_points(k):
     Z[:, :k], dZ[:, :k] = rng.standard_normal((2, 300, k))
     before[:, :k] = simplex_points(rng, 300, k)
     for sigma, t in ((0.3, 0.0), (2.0, 0.7), (100.0, -0.2)):
-        value, slope, moved, slack = problem.smoothed(Z, dZ, t, before, sigma, P)
+        value, slope, moved, slack = problem.smooth(Z, dZ, t, before, sigma, P)
         lead = (Z + t * dZ)[:, :k]
         lead = 1.0 + lead - lead[np.arange(300), y][:, None]
         lead[np.arange(300), y] = 0.0
@@ -158,7 +158,7 @@ def test_the_smoothed_loss_and_its_points(k):
             rtol=1e-10,
             atol=1e-9,
         )
-        still = problem.smoothed(Z + t * dZ, None, 0.0, before, sigma, P)
+        still = problem.smooth(Z + t * dZ, None, 0.0, before, sigma, P)
         np.testing.assert_allclose([still[0], still[2]], [value, moved], rtol=1e-12)
 
 
@@ -169,7 +169,7 @@ def project_by_kernel(V, own):
     problem = problem_of(np.zeros((n, 1)), y, k)
     Z, P = problem.room(), problem.room()
     Z[:, :k] = V
-    problem.smoothed(Z, None, 0.0, problem.labelled(), 1.0, P)
+    problem.smooth(Z, None, 0.0, problem.label_distribution(), 1.0, P)
     given = 1.0 + (V - V[:, own][:, None])
     return given, P[:, :k]
 
@@ -216,7 +216,7 @@ def test_tiny_points_keep_their_relative_accuracy():
     problem = problem_of(np.zeros((1, 1)), [1], 4)
     Z, P = problem.room(), problem.room()
     Z[0, :4] = [0.5, 0.0, 0.75, -3.0]
-    problem.smoothed(Z, None, 0.0, problem.labelled(), 2.0**-60, P)
+    problem.smooth(Z, None, 0.0, problem.label_distribution(), 2.0**-60, P)
     # The last class is out: p_c = sigma (lead_c - mean of the leads).
     lead = np.array([1.5, 0.0, 1.75])
     expected = 2.0**-60 * (lead - lead.mean())
@@ -262,7 +262,7 @@ def test_an_epoch_of_ascent(storage):
     X = STORAGES[storage](X)
     plain, s = dense(X), RNG.integers(0, 3, size=60).astype(float)
     problem = problem_of(X, y, 3, C=2.0, weight=s)
-    P, W, state = problem.labelled(), np.zeros((6, 8)), np.zeros(9)
+    P, W, state = problem.label_distribution(), np.zeros((6, 8)), np.zeros(9)
     W[-1, :3] = [0.1, -0.3, 0.2]
     p, w, e, slack = np.eye(3)[y], np.zeros((5, 3)), np.zeros(3), 0.0
     b, r, norms = W[-1, :3].copy(), 0.3, (plain**2).sum(axis=1)
@@ -294,16 +294,16 @@ def test_three_ways_to_the_same_newton_step(fit_intercept):
     Z, P, before = problem.room(), problem.room(), problem.room()
     before[:, :4] = 0.25
     Z[:, :4] = np.random.default_rng(7).standard_normal((120, 4))
-    problem.smoothed(Z, None, 0.0, before, 2.0, P)
+    problem.smooth(Z, None, 0.0, before, 2.0, P)
     active = P[:, :4] > 0.0
     rows = np.flatnonzero(active.sum(axis=1) > 1)
     g = problem.gradient(P)
     lent = 1e-9 if fit_intercept else 1.0
-    curved = problem.bent(rows, active[rows], 2.0)
+    curved = problem.curved_subproblem(rows, active[rows], 2.0)
     one = max_margin_steps._in_w(curved, g, lent)
     two = max_margin_steps._in_p(problem, curved, active[rows], g, lent)
     np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-9)
-    three = max_margin_steps._iterated(problem, curved, g, lent, lambda: None)
+    three = max_margin_steps._by_conjugate_gradients(problem, curved, g, lent, lambda: None)
     H = curved.hess_vec(three) + g
     assert np.linalg.norm(H[:-1]) < 0.02 * np.linalg.norm(g)
 

@@ -31,7 +31,7 @@ SEPARABLE = ("wide", "separable")
 @pytest.mark.parametrize("solver", ["auto", "small", "newton", "newton-cg"])
 def test_without_a_penalty(solver, loss, maker, storage):
     """Falling losses have no minimiser on separable rows; all others end certified at theirs."""
-    sample = MAKERS[maker]().stored(storage)
+    sample = MAKERS[maker]().in_storage(storage)
     if solver == "small" and not loss.native:
         with pytest.raises(Refused, match="compiled loss"):
             fit(sample, loss, np.inf, solver)
@@ -74,7 +74,7 @@ def pure_category():
 def test_quasi_separable_rows_have_no_minimiser(solver, loss, make, storage):
     sample = make()
     with pytest.raises(SeparableData) as found:
-        fit(sample.stored(storage), loss, np.inf, solver)
+        fit(sample.in_storage(storage), loss, np.inf, solver)
     w, b = found.value.direction
     moved = sample.sign * (sample.X @ w + b)
     assert moved.min() >= -1e-8 and (moved > 1e-3).sum() >= 15
@@ -90,7 +90,7 @@ def test_least_squares_of_least_norm(solver, fit_intercept, storage):
         # small multiples of 1/16: the columns are dependent exactly, not only to working precision
         X = (rng.integers(-9, 10, (n, rank)) @ rng.integers(-3, 4, (rank, d))) / 16 + 0.5
         target = rng.normal(size=n)
-        sample = Sample(X, np.ones(n), 1 - target).stored(storage)
+        sample = Sample(X, np.ones(n), 1 - target).in_storage(storage)
         found = fit(sample, "squared", np.inf, solver, fit_intercept=fit_intercept)
         mean = X.mean(axis=0) if fit_intercept else np.zeros(d)
         level = target.mean() if fit_intercept else 0.0

@@ -84,7 +84,7 @@ def test_the_bits_do_not_depend_on_the_threads():
     ],
 )
 def test_whom_it_serves(n, d, storage, loss, takes):
-    problem = plain(n, d).stored(storage).problem(get(loss), 1.0)
+    problem = plain(n, d).in_storage(storage).problem(get(loss), 1.0)
     assert wide.finishes(problem) is takes
 
 

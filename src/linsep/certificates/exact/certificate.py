@@ -8,7 +8,7 @@ read, with r = l1_ratio,
     D = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),
 
 where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must suit
-a free intercept (``balanced``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
+a free intercept (``balance``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
 lose the terms of the penalty and the factor C, v must be zero. ``dual`` finds such points.
 """
 
@@ -19,25 +19,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from linsep.arrays import FloatArray
 from linsep.certificates.exact.coupled import CoupledRows
-from linsep.certificates.exact.dual import Rows, Target, candidates, cleared
+from linsep.certificates.exact.dual import Rows, Target, candidates, sums_with_zero_v
 from linsep.certificates.exact.group import GroupTerms
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.local import constant_loss
 from linsep.certificates.optimality import EXACT_FIT, Optimality
-from linsep.certificates.recheck import Dual
+from linsep.certificates.recheck import Dual, Part
 from linsep.exact.budget import OverBudget
 from linsep.exact.dyadic import nearest
-from linsep.losses import CoupledLoss, Loss
+from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 
 
 class Goal(NamedTuple):
-    """What a claim has already: the gap to reach, and the lower bound."""
+    """The numbers of a claim: the gap to reach, and the lower bound."""
 
     gap: Fraction | float
     bound: Fraction | float
@@ -59,38 +58,25 @@ class Goal(NamedTuple):
 ANY = Goal(math.inf, 0.0)
 
 
-def exact_certificate(  # noqa: PLR0913
-    loss: Loss | CoupledLoss,
-    X: Any,
-    sigma: FloatArray,
-    offset: FloatArray | None,
-    weight: FloatArray | None,
-    W: FloatArray,
-    dual: Dual,
-    *,
-    penalty: ElasticNet,
-    fit_intercept: bool,
-    tol: float,
-    labels: Any = None,
-    goal: Goal = ANY,
-) -> Optimality:
-    """Primal, dual and gap without rounding, compared with tol exactly; W is (d+1, k).
+def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
+    """Primal, dual and gap without rounding, compared with tol exactly.
 
     Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, no better point is
     known, or the work is more than allowed (``exact.budget``).
     """
     rows: Rows
+    loss, penalty, tol = part.loss, part.penalty, part.tol
     if isinstance(loss, CoupledLoss):
-        rows = CoupledRows(loss, X, labels, weight, W)
+        rows = CoupledRows(loss, part.X, part.labels, part.weight, part.W)
     else:
-        rows = PointwiseRows(loss, X, sigma, offset, weight, W)
+        rows = PointwiseRows(loss, part.X, part.sigma, part.offset, part.weight, part.W)
     terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, fit_intercept)
+    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, part.fit_intercept)
     if primal.high > 0 and not (small and primal.high <= goal.gap):
         with suppress(OverBudget):
-            for found in terms.bounds(rows, dual, fit_intercept):
+            for found in terms.bounds(rows, part.dual, part.fit_intercept):
                 bound = max(bound, found)
                 gap = primal.high - bound
                 if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
@@ -99,7 +85,7 @@ def exact_certificate(  # noqa: PLR0913
 
 
 class _Terms:
-    """What the elastic net adds to P and D."""
+    """Terms of the elastic net in P and D."""
 
     def __init__(self, penalty: ElasticNet) -> None:
         self.infinite = math.isinf(penalty.C)
@@ -132,9 +118,9 @@ class _Terms:
         if not self.infinite:
             target = Target(rows.W, (1 - self.r) / C, self.flat / C, fit_intercept)
             for _, sums in candidates(rows, dual, target):
-                entropy, v = sums.balanced() if fit_intercept else sums.plain()
+                entropy, v = sums.balance() if fit_intercept else sums.plain()
                 yield self.dual_value(C * entropy.low, [C * abs(x) for x in v])
-        for sums in cleared(rows, dual, fit_intercept):
+        for sums in sums_with_zero_v(rows, dual, fit_intercept):
             if sums is not None:
                 yield C * sums.plain()[0].low
 

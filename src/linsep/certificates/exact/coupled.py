@@ -47,7 +47,7 @@ class ClassSums:
         """Minus the conjugates, and V."""
         return self.entropy, self.gradient()[: -len(self.mass)]
 
-    def balanced(self) -> tuple[Interval, list[Fraction]]:
+    def balance(self) -> tuple[Interval, list[Fraction]]:
         """Mix all p with one r so that the class sums vanish (see ``softmax``)."""
         n, e = self.mass, self.residual
         t = max((-b / (a - b) for a, b in zip(n, e, strict=True) if b < 0), default=Fraction(0))
@@ -92,7 +92,7 @@ class CoupledRows(ExactRows):
             total += self.formula.value(leads, [self.weight_at(rows.start + i) for i in kept])
         return total
 
-    def stored(self, dual: Dual) -> Point:
+    def unfold(self, dual: Dual) -> Point:
         """The dual point of the model, unfolded in floats."""
         if isinstance(dual, Explicit):
             return self._explicit(dual)
@@ -122,7 +122,7 @@ class CoupledRows(ExactRows):
         rest = -np.array(dual.rest, dtype=np.float64).reshape(self.n, self.k)
         kept = np.isfinite(rest) & (point.pieces[0] == -U) & (point.pieces[0] > 0.0)
         kept[np.arange(self.n), self.labels] = False
-        return point.moved(np.where(kept, rest, 0.0))
+        return point.plus(np.where(kept, rest, 0.0))
 
     def _off_label(self, U: FloatArray) -> Point:
         p = np.where(np.isfinite(U), np.maximum(-U, 0.0), 0.0)
@@ -211,14 +211,14 @@ class CoupledRows(ExactRows):
         lost = np.any([part.num < 0 for part in p], axis=0)
         return [Dyadic(np.where(lost, 0, part.num), part.exp) for part in p]
 
-    def snapped(self, point: Point) -> Point:
+    def snap_to_ends(self, point: Point) -> Point:
         """The point with p of the multiclass hinge next to 0 put on it, and sums above 1 brought below it."""
         p = np.maximum(point.floats(), 0.0)
         if not self.loss.smooth:
             p = np.where(p <= _AT_THE_END, 0.0, p)
         return self._off_label(-p)
 
-    def shrunk(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
+    def shrink(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
         """No points: p = 0 is an end of the domain."""
         yield from ()
 
@@ -245,11 +245,9 @@ class CoupledRows(ExactRows):
         step = np.einsum("ica,ia->ic", factors, y.reshape(self.n, self.k))
         step[np.arange(self.n), self.labels] = 0.0
         step[(point.floats() - step).sum(axis=1) > 1.0 + _ABOVE] = 0.0  # would leave the simplex
-        return point.moved(-step)
+        return point.plus(-step)
 
-    def corrected(
-        self, point: Point, changes: dict[tuple[int, int, int], Fraction]
-    ) -> Point | None:
+    def correct(self, point: Point, changes: dict[tuple[int, int, int], Fraction]) -> Point | None:
         """The point with s U_ic changed exactly at the expense of another class, by (i, c, other class)."""
         fixed = dict(point.fixed)
         for (i, c, to), change in changes.items():

@@ -68,7 +68,7 @@ _JOINTLY = 2e6
 
 
 class Target:
-    """What v is at an optimum with these coefficients, for all that are not zero, and 0 for the intercepts."""
+    """The value of v at an optimum with these coefficients, where they are not zero; 0 for the intercepts."""
 
     def __init__(self, W: FloatArray, lam: Fraction, l1: Fraction, fit_intercept: bool) -> None:
         active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
@@ -83,7 +83,7 @@ class Target:
         self.active, self.v, self._strength = active, v, strength
 
     @classmethod
-    def given(cls, active: BoolArray, v: list[Fraction], ridge: FloatArray) -> Target:
+    def from_v(cls, active: BoolArray, v: list[Fraction], ridge: FloatArray) -> Target:
         """The target v of the active coefficients of one column, whose ridges are given; the intercept is last."""
         found = cls.__new__(cls)
         found._set(active.reshape(-1, 1), v, ridge.reshape(-1, 1))
@@ -110,7 +110,7 @@ Sums = SideSums | ClassSums
 
 def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, Any]]:
     """Dual points and their sums, the cheapest first."""
-    stored = rows.stored(dual)
+    stored = rows.unfold(dual)
     yield stored, rows.evaluate(stored)
     if rows.n * rows.k * float(target.active.sum()) > _LARGEST:
         return
@@ -137,7 +137,7 @@ def _correct(
     rows: Any, point: Point, target: Target, next_step: Callable[..., Point | None]
 ) -> Iterator[tuple[Point, Any]]:
     """The point, and after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
-    point = rows.snapped(point)
+    point = rows.snap_to_ends(point)
     sums = _evaluate(rows, point)
     yield point, sums
     before = np.inf
@@ -187,7 +187,7 @@ def _step_in_decimals(
         y = X @ backward(L, forward(L, decimals(miss) * units))
         moved = decimals(h) * decimals(rows.sigma) * y
         pieces = list(_pieces(moved))
-    return point.moved(*pieces) if all(np.isfinite(piece).all() for piece in pieces) else None
+    return point.plus(*pieces) if all(np.isfinite(piece).all() for piece in pieces) else None
 
 
 def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
@@ -237,8 +237,8 @@ def _pieces(values: Any) -> Iterator[FloatArray]:
         values = values - decimals(piece)
 
 
-def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
-    """Sums of dual points with v = 0 exactly, or None: next to the stored one, and to those that come nearest."""
+def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
+    """Yield sums of dual points with v = 0 exactly, or None, near the stored point and the best other candidates."""
     target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
 
     def distance(found: tuple[Point, Any]) -> float:
@@ -250,7 +250,7 @@ def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
     others = list(points)  # the last one is next to the optimum
     for point, sums in others[-1:] + sorted(others[:-1], key=distance)[:_NEAREST]:
         yield without_residual(rows, point, sums, fit_intercept)
-    for point in rows.shrunk(stored, _SHRINK):
+    for point in rows.shrink(stored, _SHRINK):
         yield without_residual(rows, point, _evaluate(rows, point), fit_intercept)
 
 
@@ -293,7 +293,7 @@ def _clear(
     room = h * rows.s * rows.factor  # of s u, which changes
     X = rows.dense()[:, columns]
     changes = _balance(X, room, [gradient[j] for j in columns], rank)
-    return None if changes is None else rows.corrected(point, changes)
+    return None if changes is None else rows.correct(point, changes)
 
 
 def _clear_classes(
@@ -310,7 +310,7 @@ def _clear_classes(
         residual = sums.column(c, fit_intercept)
         changes = _balance(rows.dense()[:, : len(residual)], room, residual, rank)
         pairs = None if changes is None else {(i, c, to): t for i, t in changes.items()}
-        found = None if pairs is None else rows.corrected(found, pairs)
+        found = None if pairs is None else rows.correct(found, pairs)
     return found
 
 
@@ -334,7 +334,7 @@ def _clear_jointly(
     if changes is None:
         return None
     places = ((divmod(at, rows.k), t) for at, t in changes.items())
-    return rows.corrected(point, {(i, c, int(likeliest[i])): t for (i, c), t in places})
+    return rows.correct(point, {(i, c, int(likeliest[i])): t for (i, c), t in places})
 
 
 def _balance(

@@ -26,7 +26,7 @@ from linsep.penalties import ElasticNet, GroupElasticNet
 _BITS = 200
 
 
-def enclosed_norm(x: list[Fraction]) -> Interval:
+def enclose_norm(x: list[Fraction]) -> Interval:
     """The Euclidean norm: exact for one number, else to about 200 bits."""
     if len(x) == 1:
         return Interval.of(abs(x[0]))
@@ -41,7 +41,7 @@ def enclosed_norm(x: list[Fraction]) -> Interval:
 
 
 class GroupTerms:
-    """What a penalty with factors and groups adds to P and D."""
+    """Terms of a penalty with factors and groups in P and D."""
 
     def __init__(self, penalty: ElasticNet) -> None:
         assert isinstance(penalty, GroupElasticNet)
@@ -66,7 +66,7 @@ class GroupTerms:
         total = rows.primal().times(self.C) + Interval.of((1 - self.r) / 2 * ridge)
         for weight, members in zip(self.weight, self.members, strict=True):
             if weight:
-                total += enclosed_norm([w[j] for j in members]).times(weight)
+                total += enclose_norm([w[j] for j in members]).times(weight)
         return total
 
     def bounds(self, rows: Rows, dual: Dual, fit_intercept: bool) -> Iterator[Fraction]:
@@ -78,27 +78,27 @@ class GroupTerms:
                     continue
                 entropy, v = cleared.plain()
             else:
-                entropy, v = sums.balanced() if fit_intercept else sums.plain()
+                entropy, v = sums.balance() if fit_intercept else sums.plain()
             yield self._dual_value(self.C * entropy.low, [self.C * x for x in v])
 
     def _target(self, rows: Rows, fit_intercept: bool) -> Target:
-        """What v is at an optimum with these coefficients."""
+        """The value of v at an optimum with these coefficients."""
         w = [Fraction(x) for x in rows.W[:-1, 0].tolist()]
         v = [(1 - self.r) / self.C * p * x for p, x in zip(self.factor, w, strict=True)]
         active = np.ones(len(w) + 1, dtype=bool)
         active[-1] = fit_intercept
         for weight, members in zip(self.weight, self.members, strict=True):
-            norm = enclosed_norm([w[j] for j in members]).low if weight else Fraction(0)
+            norm = enclose_norm([w[j] for j in members]).low if weight else Fraction(0)
             for j in members:
                 v[j] += weight / self.C * w[j] / norm if norm else Fraction(0)
                 active[j] = not weight or bool(norm)
         ridge = [float((1 - self.r) / self.C * p) for p in self.factor]
-        return Target.given(active, [*v, Fraction(0)], np.array([*ridge, 0.0]))
+        return Target.from_v(active, [*v, Fraction(0)], np.array([*ridge, 0.0]))
 
     def _dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
         """D from minus the conjugates and v, both times C; v_j = 0 in the unpenalised features."""
         pairs = [
-            (enclosed_norm([v[j] for j in members]).high, weight, self.factor[members[0]])
+            (enclose_norm([v[j] for j in members]).high, weight, self.factor[members[0]])
             for weight, members in zip(self.weight, self.members, strict=True)
             if self.factor[members[0]]
         ]

@@ -130,7 +130,7 @@ class Parabola:
                 worst = worst + Dyadic.of(-self.low) * (_ZERO - r).positive()
             return Interval.of((s * worst).sum())
         t = self._cut(r)  # 2 q times the u that attains the maximum
-        return Interval.of((s * t * (r - t.halved())).sum() / (2 * Fraction(self.quadratic)))
+        return Interval.of((s * t * (r - t.halve())).sum() / (2 * Fraction(self.quadratic)))
 
     def _cut(self, r: Dyadic) -> Dyadic:
         """r cut to 2 q [low, high]."""
@@ -171,8 +171,8 @@ class Parabola:
         low, high = Decimal(self.low), Decimal(self.high)
         cut = np.array([min(max(x, low), high) for x in free], dtype=object)
         # Next to the end of a piece float64 margins do not tell on which side of it a row is: the piece goes on.
-        bent = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
-        return np.where(bent, free, cut), only(bent, np.full(r.shape, 1 / double))
+        free_piece = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
+        return np.where(free_piece, free, cut), only(free_piece, np.full(r.shape, 1 / double))
 
 
 class _Balls(ABC):

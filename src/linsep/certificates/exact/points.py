@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
-from linsep.certificates.recheck import given
+from linsep.arrays import FloatArray, dense
+from linsep.certificates.recheck import vector_or_default
 from linsep.exact.dyadic import Dyadic
 
 #: Numbers of X turned into integers at a time.
@@ -34,7 +34,7 @@ class Point:
         """The sum of the pieces, rounded."""
         return np.asarray(sum(reversed(self.pieces)))
 
-    def moved(self, *by: FloatArray) -> Point:
+    def plus(self, *by: FloatArray) -> Point:
         """The point plus more pieces."""
         return Point([*self.pieces, *by])
 
@@ -54,11 +54,11 @@ def dense_blocks(X: Any) -> Iterator[tuple[slice, FloatArray, Any]]:
 def row_of(X: Any, i: int) -> list[Fraction]:
     """Entries of row i."""
     row = X[[i]].astype(np.float64)
-    return [Fraction(x) for x in (row.toarray() if sp.issparse(row) else row)[0].tolist()]
+    return [Fraction(x) for x in dense(row)[0].tolist()]
 
 
 class ExactRows:
-    """What pointwise and coupled losses share."""
+    """Base of the rows of pointwise and coupled losses."""
 
     def __init__(self, X: Any, weight: FloatArray | None, W: FloatArray) -> None:
         # in rows, so that what is found does not depend on the layout of X
@@ -66,7 +66,7 @@ class ExactRows:
         self.W = np.asarray(W, dtype=np.float64)
         self.n, self.d = X.shape
         self.k = self.W.shape[1]
-        self.s = given(weight, slice(0, self.n), 1.0)
+        self.s = vector_or_default(weight, slice(0, self.n), 1.0)
         self.factor = 1.0  #: that weights are multiplied with, for scaled losses
 
     def weights(self, rows: slice) -> Dyadic:
@@ -80,4 +80,4 @@ class ExactRows:
     def dense(self) -> FloatArray:
         """X in float64 with a column of ones behind it."""
         block = self.X.astype(np.float64)
-        return np.column_stack([block.toarray() if sp.issparse(block) else block, np.ones(self.n)])
+        return np.column_stack([dense(block), np.ones(self.n)])

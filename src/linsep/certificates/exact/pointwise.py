@@ -15,7 +15,7 @@ import numpy as np
 from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
-from linsep.certificates.recheck import Dual, dual_point, given, score, zero_interval
+from linsep.certificates.recheck import Dual, dual_point, score, vector_or_default, zero_interval
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Loss, Scaled, zero_margin
 from linsep.problem.closing_rows import score_share
@@ -37,19 +37,19 @@ class SideSums:
         """The sum of s sigma u x, its entry for the intercept last."""
         return [a + b for a, b in zip(*self.v, strict=True)] + [self.mass[0] - self.mass[1]]
 
-    def balanced(self) -> tuple[Interval, list[Fraction]]:
+    def balance(self) -> tuple[Interval, list[Fraction]]:
         """Minus the conjugates, and v, once the heavier side is shrunk to suit a free intercept."""
         shrink = [Fraction(1), Fraction(1)]
         heavy = int(self.mass[1] > self.mass[0])
         if self.mass[heavy]:
             shrink[heavy] = self.mass[1 - heavy] / self.mass[heavy]
-        return self._scaled(shrink)
+        return self._scale(shrink)
 
     def plain(self) -> tuple[Interval, list[Fraction]]:
         """Minus the conjugates, and v."""
-        return self._scaled([Fraction(1), Fraction(1)])
+        return self._scale([Fraction(1), Fraction(1)])
 
-    def _scaled(self, by: list[Fraction]) -> tuple[Interval, list[Fraction]]:
+    def _scale(self, by: list[Fraction]) -> tuple[Interval, list[Fraction]]:
         conj = self.conj[0].times(by[0]) + self.conj[1].times(by[1])
         v = [by[0] * a + by[1] * b for a, b in zip(*self.v, strict=True)]
         return Interval(-conj.high, -conj.low), v
@@ -73,7 +73,7 @@ class PointwiseRows(ExactRows):
             self.factor, loss = loss.factor, loss.plain
         self.loss, self.formula = loss, formula_of(loss)
         self.sigma = np.asarray(sigma, dtype=np.float64)
-        self.offset = given(offset, slice(0, self.n), 0.0)
+        self.offset = vector_or_default(offset, slice(0, self.n), 0.0)
         block = self.X.astype(np.float64)
         self.m = self.sigma * score(block, self.W)[:, 0] + self.offset
 
@@ -101,7 +101,7 @@ class PointwiseRows(ExactRows):
             scores = DyadicRows.of(block).dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])
             yield rows, Dyadic.of(self.sigma[rows]) * scores + Dyadic.of(self.offset[rows])
 
-    def stored(self, dual: Dual) -> Point:
+    def unfold(self, dual: Dual) -> Point:
         """The dual point of the model, unfolded in floats."""
         rows = slice(0, self.n)
         block = self.X.astype(np.float64)
@@ -109,7 +109,7 @@ class PointwiseRows(ExactRows):
         point = Point([u / self.factor])
         if isinstance(dual, Explicit) and dual.rest is not None:
             rest = np.asarray(dual.rest, dtype=np.float64).reshape(u.shape) / self.factor
-            point = point.moved(np.where(np.isfinite(rest), rest, 0.0))
+            point = point.plus(np.where(np.isfinite(rest), rest, 0.0))
         return point
 
     def slopes(self) -> list[Point]:
@@ -132,27 +132,27 @@ class PointwiseRows(ExactRows):
         v = [[Fraction(0)] * self.d for _ in range(2)]
         for rows, block, columns in dense_blocks(self.X):
             u, s = self._cut(point, rows), self.weights(rows)
-            push = s * Dyadic.of(self.sigma[rows]) * u
+            signed_mass = s * Dyadic.of(self.sigma[rows]) * u
             shift = s * u * Dyadic.of(self.offset[rows])
             matrix = DyadicRows.of(block)
             used = (u.num != 0).astype(bool) & (self.s[rows] > 0.0)
-            for side, sign in enumerate((push.num >= 0, push.num < 0)):
+            for side, sign in enumerate((signed_mass.num >= 0, signed_mass.num < 0)):
                 mask = sign.astype(bool) & used
                 conj[side] += self.formula.conjugate(u.take(mask), s.take(mask))
                 conj[side] += Interval.of(shift.take(mask).sum())
-                part = Dyadic(np.where(mask, push.num, 0), push.exp)
+                part = Dyadic(np.where(mask, signed_mass.num, 0), signed_mass.exp)
                 mass[side] += abs(part).sum()
                 sums = matrix.transposed_dot(part).fractions()
                 for j, x in zip(columns.tolist(), sums, strict=True):
                     v[side][j] += x
         for i, (u_i,) in point.fixed.items():
             s_i = self.weight_at(i)
-            push_i = s_i * Fraction(float(self.sigma[i])) * u_i
-            side = int(push_i < 0)
+            mass_i = s_i * Fraction(float(self.sigma[i])) * u_i
+            side = int(mass_i < 0)
             shifted = s_i * u_i * Fraction(float(self.offset[i]))
             conj[side] += self.formula.conjugate_at(u_i).times(s_i) + Interval.of(shifted)
-            mass[side] += abs(push_i)
-            v[side] = [a + push_i * x for a, x in zip(v[side], row_of(self.X, i), strict=True)]
+            mass[side] += abs(mass_i)
+            v[side] = [a + mass_i * x for a, x in zip(v[side], row_of(self.X, i), strict=True)]
         return SideSums(conj, mass, v)
 
     def _cut(self, point: Point, rows: slice) -> Dyadic:
@@ -173,7 +173,7 @@ class PointwiseRows(ExactRows):
             u = u.at_most(Dyadic.of(high))
         return u
 
-    def snapped(self, point: Point) -> Point:
+    def snap_to_ends(self, point: Point) -> Point:
         """The point with variables of a kinked loss next to an end of the domain put on it."""
         if self.loss.smooth:
             return point
@@ -182,7 +182,7 @@ class PointwiseRows(ExactRows):
             u = np.where(np.abs(u - end) <= _AT_THE_END, end, u)
         return Point([u])
 
-    def shrunk(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
+    def shrink(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
         """Yield the point with all u nearer to 0 by these shares, where both ends of the domain are finite and not 0.
 
         At a degenerate vertex too few variables are inside the domain to be moved; the bound is concave and 0 at u = 0,
@@ -211,9 +211,9 @@ class PointwiseRows(ExactRows):
 
     def move(self, point: Point, y: FloatArray, factors: FloatArray) -> Point:
         """The point after a step y along the directions."""
-        return point.moved(factors * y)
+        return point.plus(factors * y)
 
-    def corrected(self, point: Point, rows: dict[int, Fraction]) -> Point | None:
+    def correct(self, point: Point, rows: dict[int, Fraction]) -> Point | None:
         """The point with s sigma u of some rows changed exactly, or None where that leaves the domain."""
         fixed = {}
         before = self._inside(piece[list(rows)] for piece in point.pieces).fractions()

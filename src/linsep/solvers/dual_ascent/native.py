@@ -27,7 +27,7 @@ _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered bet
 
 
 class Next(IntEnum):
-    """What ``advance`` asks for, in the order of kernels/dual/ascent.hpp."""
+    """Requests of ``advance`` to Python, in the order of kernels/dual/ascent.hpp."""
 
     PAUSE = 0  # a look at the limits
     CLOSE = 1  # a closing pass
@@ -65,7 +65,7 @@ class Ascent:
             problem.start(theta)  # says whose fault it is
 
     def advance(self, run: Run[Problem]) -> Next:
-        """Go on until something is asked for."""
+        """Continue until the next request."""
         native, problem = self.native, self.problem
         native.passes = problem.passes
         limit = math.inf if run.stop.max_passes is None else run.stop.max_passes
@@ -73,10 +73,10 @@ class Ascent:
         problem.passes = native.passes
         return asked
 
-    def missed(self, gap: float) -> None:
-        """The closing pass found this gap, and it is too wide."""
+    def report_gap(self, gap: float) -> None:
+        """Report the gap of a closing pass that is wider than required."""
         self.native.passes = self.problem.passes
-        self.native.missed(gap)
+        self.native.report_gap(gap)
         self.problem.passes = self.native.passes
 
     def point(self) -> tuple[FloatArray, Explicit]:

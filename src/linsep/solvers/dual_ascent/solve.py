@@ -84,7 +84,7 @@ def solve(
                         status = Status.CERTIFIED
                         break
                     last = run.trace[-1]
-                    ascent.missed((last.primal - last.dual) / problem.penalty.scale)
+                    ascent.report_gap((last.primal - last.dual) / problem.penalty.scale)
                 elif asked is Next.SLOW and epochs is None and primal_is_smaller(ascent):
                     break
                 run.check_limits()

@@ -72,7 +72,7 @@ class Together:
         self.counts = np.sum([part.counts for part in parts], axis=0)
         self.parts = parts
 
-    def unfolded(self, u: FloatArray) -> list[FloatArray]:
+    def unfold(self, u: FloatArray) -> list[FloatArray]:
         """Dual variables of the rows of each part from those of the bands: others are at the end of their side."""
         every, at = [], 0
         for part in self.parts:

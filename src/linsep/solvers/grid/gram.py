@@ -61,11 +61,11 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
     folds, threads = problem.folds, problem.recipe.n_threads
     threads = usable_threads() if threads is None else threads
 
-    def along(f: int) -> list[SpanProposal]:
+    def rising(f: int) -> list[SpanProposal]:
         return _rising(span, f)
 
     with Workers(max(1, min(threads, len(folds))), "linsep-fold") as pool:
-        for done, proposals in enumerate(pool.map(along, folds), 1):
+        for done, proposals in enumerate(pool.map(rising, folds), 1):
             advance(done * len(problem.Cs))
             yield from proposals
 
@@ -88,8 +88,8 @@ class InnerProducts:
     def _centre(self, columns: slice) -> FloatArray:
         return np.asarray(self.problem.rows[:, columns], np.float64) - self.mu[columns]
 
-    def some(self, rows: IntArray) -> GramRows:
-        """What a model trained on these rows sees."""
+    def take(self, rows: IntArray) -> GramRows:
+        """The inner products of the rows that a model is trained on."""
         problem = self.problem
         return GramRows(
             np.ascontiguousarray(self.K[np.ix_(rows, rows)]),
@@ -132,7 +132,7 @@ def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
     """The model of each C on the rows outside part f."""
     problem = span.problem
     loss, tol = problem.loss, _SHARE * problem.recipe.tol
-    rows = span.some(np.flatnonzero(problem.trained_on(f)))
+    rows = span.take(np.flatnonzero(problem.training_rows(f)))
     entries, models = problem.rows.size, len(problem.Cs) * len(problem.folds)
     stretches = tuple(s * tol for s in (_LONGER if not loss.smooth else _LONGER[:1]))
     find = _by_newton if gram_space.applies(loss) else _by_rows
@@ -194,5 +194,5 @@ def _by_rows(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answe
         )
         theta = np.ascontiguousarray(solution.W[:, 0])
         dual = solution.dual
-        u = dual.u if isinstance(dual, Explicit) else reduced.unfolded(theta, dual)
+        u = dual.u if isinstance(dual, Explicit) else reduced.unfold(theta, dual)
         yield u, float(theta[-1]), reduced.passes * L.size

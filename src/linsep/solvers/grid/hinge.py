@@ -109,7 +109,7 @@ class _Grid:
         self.first = Pilot(self.run, self.base, m, seed)
         # theta of a sample of m rows errs by 1/m - 1/n of the variance of a row, one without a fold by 1/(n (k - 1))
         share = np.sqrt(1.0 / (len(self.folds) - 1.0) / max(self.n / m - 1.0, 1e-3))
-        far = self.first.far(self.base)
+        far = self.first.kink_distances(self.base)
         least = self.first.tau(far, LEAST * self.d)
         self.tau = max(SPARE * float(share) * self.first.width(self.base), least)
         for part in self.parts.values():
@@ -119,10 +119,10 @@ class _Grid:
 
     def stays(self, theta: FloatArray) -> bool:
         """Whether the rows have not moved by more than the width of the band."""
-        return self.first.moved(self.base, theta, self.tau) <= self.tau
+        return self.first.margin_change(self.base, theta, self.tau) <= self.tau
 
-    def without(self, f: int) -> Together:
-        """What a model without fold f sees."""
+    def bands_outside(self, f: int) -> Together:
+        """The bands of all folds but f."""
         if f not in self._together:
             parts = [part for g, part in self.parts.items() if g != f]
             self._together[f] = Together(parts, self.recipe.n_threads)
@@ -136,7 +136,7 @@ class _Grid:
 
     def solve(self, model: _Model, near: _Model | None) -> bool:
         """The model on its band by the interior point method, from the model of the C above if there is one."""
-        seen, tol = self.without(model.f), self.recipe.tol
+        seen, tol = self.bands_outside(model.f), self.recipe.tol
         sub = Problem(self.loss, model.penalty, seen.data, self.recipe.fit_intercept)
         path = Path(self.run, sub, seen.linear, seen.constant)
         mu = (AFAR if near is None else NEARBY) * path.width * seen.reach
@@ -176,8 +176,8 @@ class _Grid:
 
     def close(self, model: _Model) -> None:
         """Propose the model if a pass over its training rows closes the gap."""
-        seen = self.without(model.f)
-        own = seen.unfolded(self._balanced(model))
+        seen = self.bands_outside(model.f)
+        own = seen.unfold(self._balance(model))
         sums, longest = seen.closing(model.theta, own)
         self.passes += 1.0
         problem = self.problem(model.penalty.C)
@@ -188,14 +188,14 @@ class _Grid:
         for part, values in zip(seen.parts, own, strict=True):
             u[part.rows] = values
         if self.given.copies_rows():
-            u = u[self.given.trained_on(model.f)]
+            u = u[self.given.training_rows(model.f)]
         W = model.theta.reshape(-1, 1)
         solution = Solution(W, Explicit(u), Status.CERTIFIED, 0.0, 0.0, sums=sums)
         model.proposal = Proposal(model.c, model.f, solution, longest)
 
-    def _balanced(self, model: _Model) -> FloatArray:
+    def _balance(self, model: _Model) -> FloatArray:
         """Dual variables of the band, moved so that the two classes have the same sum."""
-        seen = self.without(model.f)
+        seen = self.bands_outside(model.f)
         u = np.clip(model.u, 0.0, 1.0)
         for _ in range(4 if self.recipe.fit_intercept else 0):
             slack = np.minimum(u, 1.0 - u)

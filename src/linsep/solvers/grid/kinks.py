@@ -35,7 +35,7 @@ _SHARE = 0.05  # of tol, that is left of the gap
 
 
 def kinks_of(loss: Loss) -> tuple[float, ...]:
-    """Where the curvature jumps, if it is constant in between; else nothing."""
+    """Margins at which the curvature jumps, if it is constant in between; else none."""
     return loss.breakpoints if loss.smooth else ()
 
 
@@ -46,12 +46,12 @@ def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan
     if len(rows) > _MOST * grid.problem.data.n:
         return None
     if not len(rows):
-        return [_at(plan, base.theta + plan.step) for plan in plans]
+        return [_plan_at(plan, base.theta + plan.step) for plan in plans]
     band = _Band(grid, base, rows)
-    return [_at(p, band.optimum(grid.Cs[p.c], p.part, p.step, tol)) for p in plans]
+    return [_plan_at(p, band.optimum(grid.Cs[p.c], p.part, p.step, tol)) for p in plans]
 
 
-def _at(plan: Plan, theta: FloatArray) -> Plan:
+def _plan_at(plan: Plan, theta: FloatArray) -> Plan:
     """The model of the plan at theta, with the slopes there as its dual point."""
     return Plan(plan.c, plan.part, theta, np.zeros_like(theta))
 
@@ -96,7 +96,7 @@ class _Band:
         inside = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
         self._grid, self._base = grid, base
         self._inner = Grid(inside, grid.part[rows], grid.Cs, grid.parts, grid.mu)
-        self._own = self._inner.at(base.theta, exact=True)
+        self._own = self._inner.base_at(base.theta, exact=True)
         self._curvature = data.row_state("curvature").copy()
         problem.passes += len(rows) / problem.data.n
 
@@ -104,8 +104,8 @@ class _Band:
         """Optimum of one model from its first step; steps that do not decrease P are halved."""
         grid, base = self._grid, self._base
         lam = 1.0 / C
-        value, g, H = base.without(part)
-        mine = self._own.without(part)
+        value, g, H = base.sums_outside(part)
+        mine = self._own.sums_outside(part)
         fixed = _Quadratic(value - mine[0], g - mine[1], H - mine[2])
         at, reached = base.theta, np.inf
         for _ in range(_STEPS):
@@ -113,26 +113,26 @@ class _Band:
             sums = self._inner.sweep(theta)
             band = sums.sum(axis=0) - (sums[part + 1] if part >= 0 else 0.0)
             e = theta - base.theta
-            bent = grid.quadratic(fixed.hessian, e)
+            Hv = grid.quadratic(fixed.hessian, e)
             w = theta[:-1]
-            total = fixed.value + dot(fixed.gradient, e) + 0.5 * dot(e, bent)
+            total = fixed.value + dot(fixed.gradient, e) + 0.5 * dot(e, Hv)
             total += float(band[0]) + 0.5 * lam * dot(w, w)
             if not total <= reached * (1.0 + 1e-14):
                 delta = 0.5 * delta
                 continue
             at, reached = theta, total
-            slope = fixed.gradient + bent + band[1:]
+            slope = fixed.gradient + Hv + band[1:]
             slope[:-1] += lam * w
             if not grid.problem.fit_intercept:
                 slope[-1] = 0.0
             left = 0.5 * dot(slope[:-1], slope[:-1]) / lam + abs(float(slope[-1]))
             if left <= _SHARE * tol * total:
                 break
-            delta, _, _ = grid.newton(H + self._crossed(part), slope, lam)
+            delta, _, _ = grid.newton(H + self._crossing_hessian(part), slope, lam)
         return at
 
-    def _crossed(self, part: int) -> FloatArray:
-        """What the rows that have crossed add to the Hessian of all rows outside the part."""
+    def _crossing_hessian(self, part: int) -> FloatArray:
+        """Change of the Hessian of all rows outside the part, from the rows that have crossed a kink."""
         inner = self._inner
         data, order = inner.problem.data, inner.problem.order
         more = data.row_state("curvature") - self._curvature

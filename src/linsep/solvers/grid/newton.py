@@ -64,7 +64,7 @@ class Base:
     single: bool = False  # whether the Hessians were summed in single precision
     noise: FloatArray | None = None  # N, if they were predicted: E|error of H e|^2 = e'N e
 
-    def without(self, part: int) -> tuple[float, FloatArray, FloatArray]:
+    def sums_outside(self, part: int) -> tuple[float, FloatArray, FloatArray]:
         """The sums of all rows but those of the part; of all rows for part -1."""
         value, gradient, hessian = self.value.sum(), self.gradient.sum(0), self.hessian.sum(0)
         if part >= 0:
@@ -122,7 +122,7 @@ class Grid:
         inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
         return float(1.0 - inside / (max(1, self.parts) * total))
 
-    def at(self, theta: FloatArray, exact: bool = False) -> Base:
+    def base_at(self, theta: FloatArray, exact: bool = False) -> Base:
         """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
         d, parts, order = self.problem.data.d, self.parts, self.problem.order
         single = self.single and not exact
@@ -139,7 +139,7 @@ class Grid:
         self.problem.passes += 2
         whole = size + (parts + 1) * order**2
         sums = self.problem.data.sum(add, whole, writes=("curvature",))
-        return self._based(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
+        return self._base_at(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
 
     def value_gradient(
         self, theta: FloatArray, sums: FloatArray, lam: float
@@ -173,7 +173,7 @@ class Grid:
         self.problem.passes += 1
         size = (self.parts + 1) * self.problem.order**2
         H = self.problem.data.sum(add, size, reads=("curvature",))
-        return self._based(theta.copy(), sums, H, self.single)
+        return self._base_at(theta.copy(), sums, H, self.single)
 
     def add_sweep(
         self,
@@ -193,7 +193,7 @@ class Grid:
         h, part = block.row_state("curvature"), self._part_of(block)
         _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
 
-    def _based(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
+    def _base_at(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
         order = self.problem.order
         if not np.isfinite(sums).all():
             raise NonFinite(
@@ -201,14 +201,14 @@ class Grid:
                 "too large to square. Find and repair those rows."
             )
         if single and not np.isfinite(H).all():
-            return self.at(theta, exact=True)
+            return self.base_at(theta, exact=True)
         H = H.reshape(self.parts + 1, order, order)
-        return Base(theta, sums[:, 0], sums[:, 1:], self.whole(H), single)
+        return Base(theta, sums[:, 0], sums[:, 1:], self.symmetrise(H), single)
 
     def _part_of(self, block: Block) -> IntArray:
         return self.part[block.first : block.first + block.rows.n]
 
-    def whole(self, H: FloatArray) -> FloatArray:
+    def symmetrise(self, H: FloatArray) -> FloatArray:
         """Both triangles of the Gram matrices of some parts."""
         full = symmetric(H, self.problem.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
@@ -221,7 +221,7 @@ class Grid:
     def step(self, base: Base, C: float, part: int) -> Move:
         """The Newton step of a model from the base."""
         lam = 1.0 / C
-        value, g, H = base.without(part)
+        value, g, H = base.sums_outside(part)
         w = base.theta[:-1]
         g = g.copy()
         g[:-1] += lam * w
@@ -244,11 +244,11 @@ class Grid:
         """The change of the gradient along the step, by (w, b), of rows with this Hessian, which is by (w, c)."""
         e = step.copy()
         e[-1] += dot(self.mu, step[:-1])
-        bent: FloatArray = H @ e
-        bent[:-1] += self.mu * bent[-1]
-        return bent
+        Hv: FloatArray = H @ e
+        Hv[:-1] += self.mu * Hv[-1]
+        return Hv
 
-    def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
+    def is_blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
         """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
 
         The estimate is that of the solvers of one fit; here the rows are many, and their errors average out.

@@ -39,7 +39,7 @@ class Pilot:
         self._squares: FloatArray | None = None  # |x|^2 of its rows
         self._exact = np.zeros(0)  # their curvatures, where all rows were summed up last
 
-    def _at(self, C: float) -> Problem:
+    def _problem_at(self, C: float) -> Problem:
         sub = self._sub
         return Problem(sub.loss, ElasticNet(C), sub.data, sub.fit_intercept)
 
@@ -48,7 +48,7 @@ class Pilot:
 
         A step with their gradient and the Hessian of the pilot leaves a share of about sqrt(d/rows of the pilot).
         """
-        sub = self._at(C)
+        sub = self._problem_at(C)
         theta = native_newton.pilot_optimum(sub, np.zeros(sub.order))
         sub.value_gradient(theta)  # for the curvatures
         sums = grid.sweep(theta)
@@ -59,7 +59,7 @@ class Pilot:
         far = 0.5 * dot(rhs, delta) > 0.5 * near * value
         delta[-1] -= dot(grid.mu, delta[:-1])
         if far and np.isfinite(delta).all():
-            return grid.at(theta + delta)
+            return grid.base_at(theta + delta)
         return grid.base(theta, sums)
 
     def next_base(self, grid: Grid, known: Base, C: float, near: float, tol: float) -> Base:
@@ -68,7 +68,7 @@ class Pilot:
         The pilot tells how the gradient departs from its linear model, for the way, and how the Hessian changes. Its
         last column is summed up over all rows: the intercept would feel an error there at first order.
         """
-        sub, free = self._at(C), self._at(np.inf)
+        sub, free = self._problem_at(C), self._problem_at(np.inf)
         _, before = free.value_gradient(known.theta)
         H0 = free.hessian(grid.mu, single=grid.single)
         if known.noise is None:
@@ -93,19 +93,19 @@ class Pilot:
         change = free.hessian(grid.mu, single=grid.single) - H0
         noise = self._noise(grid, free.data.row_state(CURVATURE) - self._exact)
         if grid_kinks.kinks_of(sub.loss) or would_show(grid, known, noise, C, tol):
-            return grid.at(theta)
-        return predicted(grid, known, theta, change, noise)
+            return grid.base_at(theta)
+        return predict_base(grid, known, theta, change, noise)
 
     def _noise(self, grid: Grid, change: FloatArray) -> FloatArray:
         """N with E|r|^2 = e'N e, r what drawing rows leaves of H e: sum of change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
-        free = self._at(np.inf)
+        free = self._problem_at(np.inf)
         if self._squares is None:
             self._squares = row_norms(free)
         free.data.set_row_state(CURVATURE, change**2 * self._squares)
         return free.hessian(grid.mu, single=grid.single)
 
 
-def predicted(
+def predict_base(
     grid: Grid, known: Base, theta: FloatArray, change: FloatArray, noise: FloatArray
 ) -> Base:
     """The base at theta with the Hessians of a known one, each changed by its share of ``change`` (one sweep).

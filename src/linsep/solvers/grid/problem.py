@@ -44,7 +44,7 @@ class GridProblem:
     Cs: tuple[float, ...] = ()
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def on(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
+    def with_grid(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
         """The problem with these C, and these parts or none."""
         if part is None:
             part = np.full(self.rows.shape[0], -1, dtype=np.int64)
@@ -83,7 +83,7 @@ class GridProblem:
         """Recipe of the models of C number ``c``."""
         return replace(self.recipe, penalty=ElasticNet(self.Cs[c]))
 
-    def trained_on(self, f: int) -> BoolArray:
+    def training_rows(self, f: int) -> BoolArray:
         """Which rows the models without part ``f`` see."""
         return np.asarray((self.part != f) | (f < 0))
 
@@ -97,7 +97,7 @@ class GridProblem:
         A weight of 0 leaves a row among those that numbers are rounded to: one of 1e8 would spoil the proof of the
         others.
         """
-        outside, n_threads = self.trained_on(f), self.recipe.n_threads
+        outside, n_threads = self.training_rows(f), self.recipe.n_threads
         if self.copies_rows():
             vectors = (self.sigma, self.offset, self.weight)
             sigma, offset, weight = (None if v is None else v[outside] for v in vectors)
@@ -108,7 +108,7 @@ class GridProblem:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Where engines write what models say of the rows that they have not seen.
+    """Held-out scores of all models, written by the engines.
 
     ``scores`` (n, number of Cs) are x.w + b of every row by the models without it; ``errors`` (number of Cs, parts) the
     rows of each part on the wrong side, where a score of 0 is on the positive one, as in predict.
@@ -172,7 +172,7 @@ class Span(Protocol):
 
 
 class GridEngine(Protocol):
-    """What fits a whole grid together."""
+    """A function that fits all models of a grid together."""
 
     NAME: str
 

@@ -50,7 +50,7 @@ def solve(
 
 
 def _many_rows(problem: Problem) -> bool:
-    """Whether a pilot costs little beside all rows."""
+    """Whether a pilot costs little compared with all rows."""
     return sampling.many_rows(problem.data)
 
 
@@ -71,7 +71,7 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
         pilot = Pilot(problem, seed)
         base = pilot.first_base(grid, Cs[-1], near)
     else:
-        base = grid.at(np.zeros(problem.order))
+        base = grid.base_at(np.zeros(problem.order))
     planned: list[tuple[Base, list[Plan]]] = []
     for c in order:
         move = grid.step(base, Cs[c], -1)
@@ -103,10 +103,10 @@ def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tupl
     C = grid.Cs[c]
     moves = [grid.step(base, C, f) for f in parts]
     if any(noisy(grid, base, C, move, tol) for move in moves):
-        base = grid.at(base.theta)
+        base = grid.base_at(base.theta)
         moves = [grid.step(base, C, f) for f in parts]
-    if any(grid.blurred(base, C, move, tol) for move in moves):
-        base = grid.at(base.theta, exact=True)
+    if any(grid.is_blurred(base, C, move, tol) for move in moves):
+        base = grid.base_at(base.theta, exact=True)
         moves = [grid.step(base, C, f) for f in parts]
     steps = zip(parts, moves, strict=True)
     return base, [Plan(c, f, base.theta, move.delta) for f, move in steps]
@@ -127,7 +127,7 @@ def _along_parts(
             if base is not None:
                 _, half, _, value = grid.step(base, grid.Cs[c], f)
             if base is None or half > near * value:
-                base = grid.at(found[c, f].theta)
+                base = grid.base_at(found[c, f].theta)
             base = grid.reach(grid.Cs[c], f, base, near, run)
             base, mine = _plans(grid, base, c, [f], run.stop.tol)
             plans += mine

@@ -160,7 +160,7 @@ class _Run:
             self._check_limits()
             delta, decrement = part.step(theta, g, fine)
             if not left and math.isfinite(decrement):
-                self.dual = linearised(self._whole(theta, features), self._whole(delta, features))
+                self.dual = linearised(self._embed(theta, features), self._embed(delta, features))
             length, trial, new, g = part.advance(theta, value, delta, decrement)
             self.problem.losses.passes += 2.0 * len(features) / max(1, self.problem.data.d)
             before, fell = fell, new < value
@@ -182,10 +182,10 @@ class _Run:
                 break
             if secant or left or not fell:
                 value, g = part.value_gradient(theta, float(left > 0))
-        self.theta = self._whole(theta, features)
+        self.theta = self._embed(theta, features)
         part.close()
 
-    def _whole(self, theta: FloatArray, features: IntArray) -> FloatArray:
+    def _embed(self, theta: FloatArray, features: IntArray) -> FloatArray:
         out = np.zeros(self.problem.data.d + 1)
         out[features], out[-1] = theta[:-1], theta[-1]
         return out
@@ -197,11 +197,11 @@ class _Part:
     def __init__(self, problem: GroupProblem, features: IntArray) -> None:
         self.rows = problem.data.columns(features)
         self.losses = Problem(problem.loss, ElasticNet(math.inf), self.rows, problem.fit_intercept)
-        self.penalty = problem.penalty.restricted(features)
+        self.penalty = problem.penalty.restrict(features)
         free = self.penalty.unpenalised(len(features))
         self._free = np.append(np.flatnonzero(free), len(features))  # and the intercept
         self._held = np.flatnonzero(~free).astype(np.int64)
-        self._norms = self.penalty.restricted(self._held)
+        self._norms = self.penalty.restrict(self._held)
         self._centre = np.zeros(len(features))
         self.damping = 0.0
         self._largest = np.zeros(len(features) + 1)  # curvature of each feature, over all steps

@@ -39,8 +39,8 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
     inner = replace(stop, tol=stop.tol / 2) if free.any() else stop
     began = time.perf_counter()
     for _ in range(ROUNDS):
-        problem = _scaled(group, factors)
-        found = run(problem, _divided(theta, factors), _rest(inner, began))
+        problem = _scale_columns(group, factors)
+        found = run(problem, _divide(theta, factors), inner.after(time.perf_counter() - began))
         problem.data.close()
         group.losses.passes += problem.passes
         w = np.ascontiguousarray(found.W[:-1, 0])
@@ -55,14 +55,6 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
         factors = np.where(free, STRONGER * factors, factors)
         theta = np.ascontiguousarray(solution.W[:, 0])
     return solution
-
-
-def _rest(stop: Stop, began: float) -> Stop:
-    """What is left of the time of the user."""
-    if stop.time_limit is None:
-        return stop
-    left = max(1e-3, stop.time_limit - (time.perf_counter() - began))
-    return replace(stop, time_limit=left)
 
 
 def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
@@ -86,7 +78,7 @@ def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
     return f
 
 
-def _scaled(group: GroupProblem, factors: FloatArray) -> Problem:
+def _scale_columns(group: GroupProblem, factors: FloatArray) -> Problem:
     """The plain problem on scaled columns: a copy of the rows."""
     data = group.data
     if sp.issparse(data.X):
@@ -102,7 +94,7 @@ def _times(W: FloatArray, factors: FloatArray) -> FloatArray:
     return np.vstack([W[:-1] * factors[:, None], W[-1:]])
 
 
-def _divided(theta: FloatArray, factors: FloatArray) -> FloatArray:
+def _divide(theta: FloatArray, factors: FloatArray) -> FloatArray:
     return np.append(theta[:-1] / factors, theta[-1])
 
 

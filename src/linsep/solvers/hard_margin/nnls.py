@@ -143,7 +143,7 @@ def _refusal(answer: object) -> InseparableData | Refused:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a pass says about w: the best b, half the distance between the classes along w, the rows that bind."""
+    """Result of a pass at w: the best b, half the distance between the classes along w, the rows that bind."""
 
     theta: FloatArray  # scaled to a smallest margin of 1, if half > 0
     half: float

@@ -34,7 +34,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior.central_path import Path
-from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.crossover import cross_over, crossable
 from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX
 from linsep.solvers.interior.start import exact_fit, squared_start
 from linsep.solvers.interior.vertex import solve_through
@@ -229,7 +229,7 @@ def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]
     """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
     u = path.dual()
     if crossable(path):
-        right, theta, vertex = exact(path, path.theta, u)
+        right, theta, vertex = cross_over(path, path.theta, u)
         if right and _close(run, rows, _polish(rows.problem, theta, vertex), vertex):
             assert run.best is not None
             scale = run.problem.penalty.scale

@@ -14,8 +14,8 @@ from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import DUAL
 from linsep.solution import Explicit
-from linsep.solvers.interior.central_path import Path, compiled
-from linsep.solvers.interior.subsampling import Thinning, merged
+from linsep.solvers.interior.central_path import Path, native_loss
+from linsep.solvers.interior.subsampling import Thinning, merge_rows
 from linsep.solvers.run import Run
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Band:
         at = theta.copy()  # it may be made up for later
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
-            where = b.rows, b.targets, compiled(loss), b.lo, b.hi
+            where = b.rows, b.targets, native_loss(loss), b.lo, b.hi
             v, u = b.row_state(_V), b.row_state(SORTED)
             _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
             band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
@@ -74,7 +74,7 @@ class Band:
 
         data, size = self.problem.data, 1 + self.problem.order
         sums, found = data.visit(
-            add, 1 + 2 * size, writes=(SORTED,), prefetch_rows=_unless_more(data.n // 2)
+            add, 1 + 2 * size, writes=(SORTED,), prefetch_rows=_rows_up_to(data.n // 2)
         )
         self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
         self.share = None if thin is None else share
@@ -92,14 +92,14 @@ class Band:
         """How far the rows of the band are from the kink, as a rule."""
         return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
 
-    def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
+    def evaluate(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
         """Objective at theta, fixed rows on the wrong side, closing sums; ``part``: dual variables of the band.
 
         They are kept under DUAL, where the rows are.
         """
         self.problem.passes += 2
-        part, rows = self._balanced(part), self.rows
-        sides, close = self._sides(theta), self.problem.closing_kept(theta.copy())
+        part, rows = self._balance(part), self.rows
+        sides, close = self._sides(theta), self.problem.closing_at_stored_dual(theta.copy())
 
         def add(b: Block, out: FloatArray) -> Any:
             found = sides(b, out[:1])
@@ -124,7 +124,7 @@ class Band:
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             v, u = b.row_state(_V), b.row_state(SORTED)
-            _kernels.kink_margins(b.rows, b.targets, compiled(loss), b.lo, b.hi, at, v, out)
+            _kernels.kink_margins(b.rows, b.targets, native_loss(loss), b.lo, b.hi, at, v, out)
             v, u = v[b.lo : b.hi], u[b.lo : b.hi]
             wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
             if b.weight is not None:
@@ -137,13 +137,13 @@ class Band:
     def _against(
         self, add: Callable[[Block, FloatArray], Any], size: int, **notes: Unpack[PassNotes]
     ) -> tuple[FloatArray, Wrong]:
-        notes["prefetch_rows"] = _unless_more(len(self.rows))
+        notes["prefetch_rows"] = _rows_up_to(len(self.rows))
         sums, found = self.problem.data.visit(add, size, **notes)
         rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
         fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
         return sums, Wrong(rows[fixed], u[fixed])
 
-    def _balanced(self, u: FloatArray) -> FloatArray:
+    def _balance(self, u: FloatArray) -> FloatArray:
         """u of the band in its box, moved by shares of the room of each row, until sum s sigma u = 0 over all rows.
 
         What that leaves, the closing pass takes from the heavier side.
@@ -183,7 +183,7 @@ class Band:
         both = np.append(self.rows, wrong.rows)
         order = np.argsort(both)
         assert self._band is not None
-        self.rows, self._band = both[order], merged(self._band, part, order)
+        self.rows, self._band = both[order], merge_rows(self._band, part, order)
         self.problem.passes += len(wrong.rows) / data.n
 
     def rows_of_it(self) -> Dataset:
@@ -205,7 +205,7 @@ class Band:
         return Explicit(self.problem.data.row_state(DUAL).copy())
 
 
-def _unless_more(most: int) -> Callable[[list[Any]], Rows]:
+def _rows_up_to(most: int) -> Callable[[list[Any]], Rows]:
     """The rows that a visit has found in a part, unless they are more than could be wanted."""
 
     def rows(found: list[Any]) -> Rows:

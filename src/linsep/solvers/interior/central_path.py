@@ -42,7 +42,7 @@ FACTOR_ORDER = 100  # order from which a factorisation is worth keeping for the 
 Solve = Callable[["FloatArray"], "FloatArray"]
 
 
-def compiled(loss: Loss) -> _kernels.Loss:
+def native_loss(loss: Loss) -> _kernels.Loss:
     """The loss as the kernels know it."""
     assert loss.native is not None
     return _kernels.Loss(loss.native, *loss.params)
@@ -66,7 +66,7 @@ class Path(PredictorCorrector):
         self.run, self.problem = run, problem
         self.linear = np.zeros(problem.order) if linear is None else linear
         self.constant, self.null = constant, null
-        self.loss = compiled(problem.loss)
+        self.loss = native_loss(problem.loss)
         low, high = problem.loss.domain
         self.width = high - low
         self.low, self.high = low, high
@@ -212,7 +212,7 @@ class Path(PredictorCorrector):
 
     def recentre(self, mu: float, blocking: float) -> float:
         for _ in range(MAX_CORRECTORS):
-            found = self._recentred(mu, blocking)
+            found = self._centrality_corrector(mu, blocking)
             if found is None:
                 break
             self._delta, blocking = self._delta + found[0], found[1]
@@ -222,7 +222,7 @@ class Path(PredictorCorrector):
         self._step = length
         self.theta += length * self._delta
 
-    def _recentred(self, mu: float, blocking: float) -> tuple[FloatArray, float] | None:
+    def _centrality_corrector(self, mu: float, blocking: float) -> tuple[FloatArray, float] | None:
         """A centrality corrector, if the step is short and it makes it longer, and the ``blocking`` of both.
 
         Reference: Gondzio, Multiple centrality corrections in a primal-dual method for linear programming, 1996.
@@ -301,7 +301,7 @@ class Path(PredictorCorrector):
         u: FloatArray = np.where(a < t, self.low + a, self.high - t)
         return u
 
-    def ended(self) -> FloatArray:
+    def snap_dual(self) -> FloatArray:
         """u, at an end of its box where it is nearer to that than the margin to the kink, as shares of the usual."""
         u, far = self.dual(), np.abs(self.v) * self.width
         inside = np.minimum(u - self.low, self.high - u) * float(np.abs(self.v).max(initial=0.0))
@@ -322,5 +322,5 @@ def feasible(problem: Problem, u: FloatArray) -> FloatArray:
     """The dual variables u, moved into their box and to sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
     data = problem.data
     targets = _kernels.Targets(data.sign, data.offset, data.weight)
-    _kernels.make_feasible(targets, compiled(problem.loss), problem.fit_intercept, u)
+    _kernels.make_feasible(targets, native_loss(problem.loss), problem.fit_intercept, u)
     return u

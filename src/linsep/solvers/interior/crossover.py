@@ -19,7 +19,7 @@ def crossable(path: Path) -> bool:
     return path.problem.data.whole is not None and path.problem.order <= ORDER
 
 
-def exact(path: Path, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
+def cross_over(path: Path, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
     """The exact solution near theta and u: whether it was found, and the point.
 
     With a penalty its gap must be negligible, or no more than that of the last iterate: where C |x|^2 is large the

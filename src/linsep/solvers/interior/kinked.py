@@ -20,8 +20,8 @@ from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
-from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
-from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.central_path import LIMIT, Path, feasible, native_loss
+from linsep.solvers.interior.crossover import cross_over, crossable
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
@@ -71,7 +71,7 @@ def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
     """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
     u = path.dual()
     if crossable(path):
-        right, theta, vertex = exact(path, path.theta, u)
+        right, theta, vertex = cross_over(path, path.theta, u)
         if right and run.close(theta, Explicit(feasible(path.problem, vertex))):
             assert run.best is not None
             return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True
@@ -97,7 +97,7 @@ def _roughly(run: Run[Problem], path: Path) -> bool:
     for share in (4.0, 0.5):
         if not path.descend(share * run.stop.tol):
             return False
-        if run.close(path.theta, Explicit(feasible(run.problem, path.ended()))):
+        if run.close(path.theta, Explicit(feasible(run.problem, path.snap_dual()))):
             return True
     return False
 
@@ -166,7 +166,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 
 def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
-    """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
+    """Solve by inner products of the rows if they are few; by columns where those would lose small rows."""
     if not gram_reduction.applies(run.problem):
         return attempt(run, theta)
     if gram_reduction.solve(run, attempt):
@@ -184,7 +184,7 @@ def _native(run: Run[Problem], theta: FloatArray) -> bool:
     status, _, sweeps, grams, _ = _kernels.interior(
         block.rows,
         block.targets,
-        compiled(problem.loss),
+        native_loss(problem.loss),
         problem.lam,
         SAFETY * run.stop.tol,
         LIMIT,

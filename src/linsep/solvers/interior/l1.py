@@ -112,7 +112,7 @@ class _Path(PredictorCorrector):
         """A feasible dual point."""
         u = self.rows.slopes(t)
         u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
-        u = self.rows.inside(u, t, mu)
+        u = self.rows.move_inside(u, t, mu)
         largest = self._ask(u)
         if largest > INSIDE * self.l1:
             u = u * (INSIDE * self.l1 / largest)
@@ -139,7 +139,7 @@ class _Path(PredictorCorrector):
         return np.where(w > 0.0, q + w, p), np.where(w < 0.0, p - w, q), y
 
     def measure(self) -> None:
-        """Objective and gap here, all features asked; those who come near the penalty join."""
+        """Compute objective and gap with all features; features with |v_j| near the penalty join."""
         self.rows.hold()
         largest = self._ask(self.u)
         w = self.p - self.q
@@ -223,7 +223,7 @@ class _Path(PredictorCorrector):
         ups, downs = (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
         cp, cq = ups - p * up, downs - q * down
         ahead = cp / up - cq / down
-        rhs = part.gathered(self.s * sign * c)
+        rhs = part.combine(self.s * sign * c)
         rhs[:-1] += ahead / e + (self.y + self.v[self.chosen] - self.l2 * (p - q))
         rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
         delta = self._system.solve(rhs, tol)
@@ -304,7 +304,7 @@ def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
 
 
 class _Ending:
-    """Whether the gap has closed; if so, Newton's method has the last word.
+    """Stopping rule: whether the gap has closed, after a few final Newton steps.
 
     Of several optima the path leads to their middle, Newton's method to a sparser one, with exact zeros. Where it does
     not get there in a few steps, the path is followed further and it has another try.

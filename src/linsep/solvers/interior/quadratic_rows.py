@@ -81,7 +81,7 @@ class RowPath:
         self.u, self._above = self.low + self._below, self.high - self._below
         self.r, self.g = mu / self._below, np.zeros_like(t)
 
-    def inside(self, u: FloatArray, t: FloatArray, mu: float) -> FloatArray:
+    def move_inside(self, u: FloatArray, t: FloatArray, mu: float) -> FloatArray:
         """u moved away from the ends, to where the central path may begin."""
         if self._upper:
             least = FLOOR * (self.high - self.low)

@@ -32,7 +32,7 @@ from linsep.solvers.cost.work import Work
 from linsep.solvers.interior import kinked
 from linsep.solvers.interior.active_band import Band
 from linsep.solvers.interior.central_path import Path
-from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.crossover import cross_over, crossable
 from linsep.solvers.interior.kinked import CROSSOVER_GAP, ROUGH
 from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.interior.subsampling import Pilot
@@ -102,21 +102,21 @@ class _Search:
         self.near: tuple[FloatArray, FloatArray] | None = (
             None  # theta and u of the band, all but solved
         )
-        self.far = first.far(theta)
+        self.far = first.kink_distances(theta)
         self.tau = first.tau(self.far, (WARM_BAND if first.warm else 1.0) * self.m)
-        if self._crowded():
+        if self._is_crowded():
             self._flatten()
         elif not first.warm:
             self.tau = max(self.tau, first.width(theta))
-            if first.expected(self.far, SPARE * self.tau) <= WHOLE * self.m:
+            if first.expected_rows(self.far, SPARE * self.tau) <= WHOLE * self.m:
                 self.tau *= SPARE
 
     def _error(self) -> float:
         return min(1.0, ERROR * float(np.sqrt(self.d / self.m)))
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Whether most rows are on the kink, or all but: no band is narrower, and no sample tells of the rest."""
-        return self.first.expected(self.far, CROWDED) > 0.5 * self.n
+        return self.first.expected_rows(self.far, CROWDED) > 0.5 * self.n
 
     def _flatten(self) -> None:
         """If most rows are near the kink, keep those with the largest loss: they approximate the class sums best.
@@ -130,7 +130,7 @@ class _Search:
             self.best = np.zeros_like(self.best)
             self.best[-1] = side * (1.0 + 0.1 * self.run.stop.tol)
             self.value = np.inf
-        self.far = self.first.far(self.best)
+        self.far = self.first.kink_distances(self.best)
         self.tau = self.first.tau(self.far, self.m)
 
     def _start(self, path: Path, target: float) -> float:
@@ -139,23 +139,23 @@ class _Search:
         Rows that are all on the kink tell nothing but that theta is good: only their dual variables are not known.
         """
         loss = self.value / self.n
-        least = 0.5 * loss if self._crowded() else 0.1 * target * loss
+        least = 0.5 * loss if self._is_crowded() else 0.1 * target * loss
         return max(0.1 * path.width * self.band.reach(), least)
 
     def widen(self) -> None:
         """After a band that was too narrow: more rows of a wider one."""
-        if self._crowded():
+        if self._is_crowded():
             self._flatten()
             return
         self.m = min(2.0 * self.m, self.most)
-        rows = WIDEN * max(self.first.expected(self.far, self.tau), LEAST * self.d)
+        rows = WIDEN * max(self.first.expected_rows(self.far, self.tau), LEAST * self.d)
         wider = self.first.tau(self.far, rows) if rows < self.n else np.inf
         self.tau = max(WIDEN * self.tau, wider)
 
     def sort(self, theta: FloatArray) -> bool:
         """One pass that sorts the rows at theta; false if theta is worse than the best point, which is moved then."""
-        self.far = self.first.far(theta)
-        rows = self.first.expected(self.far, self.tau)
+        self.far = self.first.kink_distances(theta)
+        rows = self.first.expected_rows(self.far, self.tau)
         thin = None
         if rows > WHOLE * self.m:
             thin = self.first.thinning(self.far, self.tau, self.m)
@@ -165,18 +165,18 @@ class _Search:
         if value <= self.value + 0.1 * self.run.stop.tol * abs(value):
             self.best, self.value = theta, value
             return True
-        self.best, self.value = _between(self.problem, self.best, self.value, theta, value)
-        self.far = self.first.far(self.best)
+        self.best, self.value = _best_between(self.problem, self.best, self.value, theta, value)
+        self.far = self.first.kink_distances(self.best)
         return False
 
     def narrow(self, theta: FloatArray) -> FloatArray:
         """A narrower band next, after a thinned one has led to theta; where to sort it."""
         first, before = self.first, self.best
-        self.far = first.far(theta)
-        if self._crowded():
+        self.far = first.kink_distances(theta)
+        if self._is_crowded():
             self._flatten()
             return self.best
-        moved = first.moved(before, theta, self.tau)
+        moved = first.margin_change(before, theta, self.tau)
         if moved > NARROW * self.tau:
             self.tau = min(moved, WIDEN * self.tau)
         else:
@@ -237,13 +237,13 @@ class _Search:
         """
         problem, tol, band = self.problem, self.run.stop.tol, self.band
         theta, u, lower = point
-        primal, wrong, sums = band.judged(theta, u)
+        primal, wrong, sums = band.evaluate(theta, u)
         near = primal - lower <= 0.8 * tol * primal
         done = near and self.run.close(theta, band.dual(), sums)
         count = len(wrong.rows)
         if count > len(band.rows):
-            self.best, self.value = _between(problem, self.best, self.value, theta, primal)
-            self.far = self.first.far(self.best)
+            self.best, self.value = _best_between(problem, self.best, self.value, theta, primal)
+            self.far = self.first.kink_distances(self.best)
             self.widen()
             return done, False
         if primal < self.value:
@@ -264,7 +264,7 @@ def sharpen(path: Path, target: float, point: Point) -> Point:
         if falling:
             point = path.theta.copy(), path.dual(), path.value - path.gap
         if crossable(path):
-            right, theta, u = exact(path, *point[:2])
+            right, theta, u = cross_over(path, *point[:2])
             if right:
                 return theta, u, point[2]
         if not falling:
@@ -273,7 +273,7 @@ def sharpen(path: Path, target: float, point: Point) -> Point:
     return point
 
 
-def _between(
+def _best_between(
     problem: Problem, theta: FloatArray, value: float, other: FloatArray, primal: float
 ) -> tuple[FloatArray, float]:
     """The best of some points between the two (one pass)."""

@@ -54,12 +54,12 @@ class _Path(PredictorCorrector):
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self.rows = RowPath(problem.loss, self.s)
         self._kink = zero_margin(problem.loss) - (0.0 if data.offset is None else data.offset)
-        self.t: FloatArray = self._kink - self._along(theta)
+        self.t: FloatArray = self._kink - self._signed_scores(theta)
         value = problem.penalty_value(theta) + self.rows.value(self.t)
         self.rows.place_on_path(self.t, value / float(self.s.sum()))
         self._v = np.zeros(problem.order)
 
-    def _along(self, theta: FloatArray) -> FloatArray:
+    def _signed_scores(self, theta: FloatArray) -> FloatArray:
         """sigma (x.w + b) of every row."""
         z = np.empty(self.problem.data.n)
 
@@ -71,7 +71,7 @@ class _Path(PredictorCorrector):
         self.problem.data.sum(add, 1)
         return z * self._sign
 
-    def _gathered(self, a: FloatArray) -> FloatArray:
+    def _combine(self, a: FloatArray) -> FloatArray:
         """sum a sigma (x, 1)."""
         mass = a * self._sign
 
@@ -88,7 +88,7 @@ class _Path(PredictorCorrector):
         """Compute objective and gap; no term of the gap is negative."""
         problem, w = self.problem, self.theta[:-1]
         self.rows.hold()
-        self._v = self._gathered(self.s * self.rows.u)
+        self._v = self._combine(self.s * self.rows.u)
         self.value = problem.penalty_value(self.theta) + self.rows.value(self.t)
         dual_residual = problem.lam * w - self._v[:-1]
         self.gap = self.rows.slack(self.t) + 0.5 * dot(dual_residual, dual_residual) / problem.lam
@@ -119,15 +119,15 @@ class _Path(PredictorCorrector):
     def _step_to(self, mu: float, first: RowStep | None) -> _Step:
         """The step towards u r = mu, corrected by the products of the changes in ``first``."""
         c = self.rows.change(self.t, self._ratio, mu, first)
-        rhs = self._v + self._gathered(self.s * c)
+        rhs = self._v + self._combine(self.s * c)
         rhs[:-1] -= self.problem.lam * self.theta[:-1] + self._centre * rhs[-1]
         delta = self._factor.solve(rhs)
         delta[-1] -= dot(self._centre, delta[:-1])
-        dm = self._along(delta)
+        dm = self._signed_scores(delta)
         return _Step(delta, dm, self.rows.step(c - dm / self._ratio, mu, first))
 
     def refresh(self) -> None:
-        self.t = self._kink - self._along(self.theta)
+        self.t = self._kink - self._signed_scores(self.theta)
 
 
 class _Step(NamedTuple):

@@ -18,7 +18,7 @@ from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
 from linsep.solvers import sampling
-from linsep.solvers.interior.central_path import Path, compiled
+from linsep.solvers.interior.central_path import Path, native_loss
 from linsep.solvers.interior.start import squared_start
 from linsep.solvers.run import Run
 
@@ -80,7 +80,7 @@ class Pilot:
             order = np.argsort(np.append(rows[light], self.always))
             share = np.append(more * share[light], np.ones(len(self.always)))[order]
             heavy = data.sample(self.always, np.ones(len(self.always)))
-            sample = merged(sample.sample(light, np.full(len(light), more)), heavy, order)
+            sample = merge_rows(sample.sample(light, np.full(len(light), more)), heavy, order)
             q = self._distance(sample)
         self._sample, self._share, self._q = sample, share, q
         counts = np.maximum(data.counts(), 1.0)
@@ -114,8 +114,8 @@ class Pilot:
             _kernels.sort_rows(*where, nowhere, 1.0 / least, mu, scale, np.zeros(n), u, some)
             return (b.first + b.lo + np.flatnonzero(u[b.lo : b.hi] > 1.0),)
 
-        _, found = problem.data.visit(add, 1, reads=(), prefetch_rows=_all_found)
-        return _all_found(found)
+        _, found = problem.data.visit(add, 1, reads=(), prefetch_rows=_concatenate)
+        return _concatenate(found)
 
     def _solve(self, theta: FloatArray) -> FloatArray | None:
         """The solution of the pilot, None if it has none; the start itself if there is one already."""
@@ -130,14 +130,14 @@ class Pilot:
                 return path.theta
         return None
 
-    def far(self, theta: FloatArray) -> FloatArray:
+    def kink_distances(self, theta: FloatArray) -> FloatArray:
         """|v|/q of the pilot's rows, their distance from the kink at theta."""
         return np.abs(self._margins(theta)) / self._q
 
     def _margins(self, theta: FloatArray) -> FloatArray:
         sample, problem = self._sample, self.run.problem
         out = np.zeros(sample.n)
-        kernel = compiled(problem.loss)
+        kernel = native_loss(problem.loss)
 
         def add(b: Block, sums: FloatArray) -> None:
             part = out[b.first : b.first + b.rows.n]
@@ -146,8 +146,8 @@ class Pilot:
         sample.sum(add, 1)
         return out
 
-    def moved(self, theta: FloatArray, other: FloatArray, tau: float) -> float:
-        """By how much, in units of q, nearly all margins change from theta to other that are in the band at either."""
+    def margin_change(self, theta: FloatArray, other: FloatArray, tau: float) -> float:
+        """Change of nearly all margins in the band from theta to other, at most [units of q]."""
         v, w = self._margins(theta), self._margins(other)
         near = np.minimum(np.abs(v), np.abs(w)) <= tau * self._q
         change = np.abs(w - v)[near] / self._q[near]
@@ -176,14 +176,14 @@ class Pilot:
         near = np.flatnonzero(far <= h)
         near = near[:: max(1, len(near) // max(_SAMPLE, 10 * d))]
         some = np.arange(0, n, max(1, n // max(_SAMPLE, 10 * d)))
-        Z = self._whitened(near)
+        Z = self._whiten(near)
         H = (Z.T * (weight[near] * ((count + 1) / (2.0 * h * len(near))))) @ Z
         H[np.diag_indices(d)] += problem.lam * self.scale
         H[np.diag_indices(d + 1)] += 1e-10 * np.trace(H)
         low, high = problem.loss.domain
         u = weight[some] * np.where(v[some] < 0.0, high, low)
         spread = u * np.sqrt(np.maximum(0.0, 1.0 - 1.0 / self._share[some]) * n / len(u))
-        Z = self._whitened(some)
+        Z = self._whiten(some)
         try:
             error = lapack(np.linalg.solve, H, (Z * spread[:, None]).T)
         except np.linalg.LinAlgError:
@@ -192,16 +192,16 @@ class Pilot:
         found = _DEVIATIONS * float(np.quantile(np.sqrt(np.abs(squares)) / self._q[some], 0.9))
         return found if np.isfinite(found) else 0.0
 
-    def _whitened(self, rows: Rows) -> FloatArray:
+    def _whiten(self, rows: Rows) -> FloatArray:
         X = np.asarray(self._sample.X[rows], np.float64)
         return np.hstack([(X - self.mu) * np.sqrt(self.scale), np.ones((len(X), 1))])
 
-    def expected(self, far: FloatArray, tau: float) -> float:
+    def expected_rows(self, far: FloatArray, tau: float) -> float:
         """Rows in the band |v| <= tau q, about."""
         return float(np.sum(self._share[far <= tau]))
 
     def thinning(self, far: FloatArray, tau: float, m: float) -> Thinning:
-        """What leaves about m rows of that band, of each class as many as the pilot would."""
+        """Sampling shares that leave about m rows of that band, of each class as many as the pilot would."""
         inside = max(1, int(np.sum(far <= tau)))
         minus, plus = (min(1.0, float(rate) * m / inside) for rate in self._rates)
         return Thinning((minus, plus), self.always, self.seed)
@@ -220,11 +220,11 @@ def _robust(sample: Dataset, centred: bool) -> tuple[FloatArray, FloatArray]:
     ) ** 2
 
 
-def _all_found(found: list[tuple[Rows]]) -> Rows:
+def _concatenate(found: list[tuple[Rows]]) -> Rows:
     return np.concatenate([rows for (rows,) in found])
 
 
-def merged(a: Memory, b: Memory, order: Rows) -> Memory:
+def merge_rows(a: Memory, b: Memory, order: Rows) -> Memory:
     """The rows of both, those of b after those of a, in the given order."""
     columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
     both = map(stack_rows, zip(*columns, strict=True))

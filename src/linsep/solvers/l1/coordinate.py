@@ -4,10 +4,10 @@ Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the en
 columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
 A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
 
-The penalty comes down from where no feature wants in, by a factor of about three at a time, with a step or two on the
-features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
-about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
-until no one objects; only then is the closing pass over all of X made. Where Newton's method stalled, on the
+The penalty falls from where all weights are 0, by a factor of about three at a time, with a step or two on the
+features that violate their condition: warm starts from a stronger penalty keep the weights small and the working sets
+about as large as the support. At the target penalty working sets are solved accurately, and all features tested,
+until none violates its condition; only then is the closing pass over all of X made. Where Newton's method stalls, on
 piecewise quadratic losses with hardly a row that has curvature left, ``solvers/interior/l1.py`` takes over. Where
 correlated features need so many sweeps that Hessians of the working set cost less, ``prox_newton.py`` does.
 
@@ -174,7 +174,7 @@ class Columns:
         columns, numbers, share = self._stored.read(chosen)
         at = np.append(self.theta[chosen], self.theta[-1])
         base, step = at.copy(), np.zeros_like(at)
-        in_earnest, self.l1 = steps == STEPS_PER_CALL, l1
+        many_steps, self.l1 = steps == STEPS_PER_CALL, l1
         status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
             columns,
             self.targets,
@@ -191,7 +191,7 @@ class Columns:
             step,
         )
         problem.passes += share * (2 * steps + sweeps + gradients)
-        self.unfinished += in_earnest and status == _UNFINISHED
+        self.unfinished += many_steps and status == _UNFINISHED
         for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
             whole[:] = 0.0
             whole[chosen], whole[-1] = part[:-1], part[-1]
@@ -210,7 +210,7 @@ class Columns:
 
 
 def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> bool:
-    """From theta, whose closing pass was the last, until the gap of all features closes; whether it did.
+    """Solve from theta, whose closing pass was the last; whether the gap of all features closed.
 
     ``budget`` is what descent may cost, in steps of prox-Newton on the same features.
     """
@@ -257,7 +257,7 @@ def _falling(largest: float, asked: float, mild: bool) -> list[float]:
 
 
 def _choose(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
-    """The support and those who want in; if these are few, some of those who nearly do."""
+    """The support and the features with |correlation| > l1; if these are few, also those next below."""
     support = theta[:-1] != 0.0
     inside = support | (correlation > l1)
     if np.count_nonzero(inside) < FIRST < len(correlation):
@@ -267,7 +267,7 @@ def _choose(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
 
 
 def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArray) -> bool:
-    """Working sets at the penalty asked for."""
+    """Solve on working sets at the target penalty; whether the gap closed."""
     problem, tol = run.problem, run.stop.tol
     l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
     followed = False
@@ -303,7 +303,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
 
 
 def _loss_of_bound(problem: Problem, outside: FloatArray, l1: float, columns: Columns) -> float:
-    """What the features outside cost the dual bound, as a share of P, because they want in."""
+    """Loss of the dual bound, as a share of P, from features outside the set with |correlation| > l1."""
     if problem.lam == 0.0:
         return 1.0 - l1 / max(l1, float(outside.max(initial=0.0)))
     over = np.maximum(outside - l1, 0.0)

@@ -48,7 +48,7 @@ _KINKS = 200  # looked at on the way of a solve
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where it ended: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
+    """Result: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
 
     theta: FloatArray
     base: FloatArray
@@ -157,7 +157,7 @@ def solve(
     steps: int = MAX_STEPS,
     mu: FloatArray | None = None,
 ) -> Outcome:
-    """From theta until the relative gap on these features is below tol, or nothing more is gained.
+    """Solve from theta until the relative gap on these features is below tol, or progress ends.
 
     ``mu`` is a point amid the rows; ``problem.centre`` finds one.
     """
@@ -298,16 +298,16 @@ class _State:
 
     def move(self, trial: FloatArray, tried: Tried | None) -> None:
         """Go there, whatever P says."""
-        self.value, self.g = self._at(trial, tried)
+        self.value, self.g = self._value_gradient(trial, tried)
         self.theta = trial
 
-    def _at(self, trial: FloatArray, tried: Tried | None) -> tuple[float, FloatArray]:
+    def _value_gradient(self, trial: FloatArray, tried: Tried | None) -> tuple[float, FloatArray]:
         """P and the gradient of its smooth part: a sweep, unless the point was tried."""
         found = (tried.value, tried.g) if tried else self.problem.value_gradient(trial)
         return total(self.problem, trial, found[0]), found[1]
 
     def _take(self, trial: FloatArray, decrease: float, tried: Tried | None = None) -> bool:
-        value, g = self._at(trial, tried)
+        value, g = self._value_gradient(trial, tried)
         if not value < self.value or not value <= self.value - 1e-4 * decrease:
             return False
         self.theta, self.value, self.g = trial, value, g

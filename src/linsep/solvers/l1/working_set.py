@@ -1,4 +1,4 @@
-"""Absolute penalties on many features: solve on a few, ask the others, take in those that object.
+"""Absolute penalties on many features: solve on a few, test the others, add those that violate their condition.
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). At the optimum of the features in the working set one closing pass over
 all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` is rightly zero; the others join, the
@@ -56,7 +56,7 @@ def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) 
 
 def is_small(problem: Problem) -> bool:
     """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
-    return native_l1.applies(problem) and _all(problem)
+    return native_l1.applies(problem) and _fits_hessian(problem)
 
 
 def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
@@ -67,7 +67,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
             closed = False
             if native:
                 closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
-            elif problem.data.location is Location.CLUSTER and _all(problem):
+            elif problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 closed = _all_on_cluster(run, theta, seed)
             closed = closed or _begin(run, theta) or _rounds(run, seed)
             status = Status.CERTIFIED if closed else run.short_of(stop.tol)
@@ -128,13 +128,18 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     if not whole and _by_columns(run, coordinate.HESSIANS if tall else np.inf):
         return True
     straight = problem.loss.straight_tails
-    if (tall or straight or _all(problem)) and _by_hessians(run, seed, whole):
+    if (tall or straight or _fits_hessian(problem)) and _by_hessians(run, seed, whole):
         return True
     # Where hardly a row has curvature left, Newton's steps are short; dependent columns cost a Hessian more digits
     # than they cost descent.
-    if (whole or _all(problem)) and not straight and interior_l1.applies(problem) and _follow(run):
+    if (
+        (whole or _fits_hessian(problem))
+        and not straight
+        and interior_l1.applies(problem)
+        and _follow(run)
+    ):
         return True
-    return tall and not _all(problem) and coordinate.solve(run, run.best[1])
+    return tall and not _fits_hessian(problem) and coordinate.solve(run, run.best[1])
 
 
 def _mostly_support(run: Run[Problem]) -> bool:
@@ -158,12 +163,12 @@ def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
     growing = True
     mu = problem.centre() if problem.data.location is Location.CLUSTER else None
     for _ in range(MAX_ROUNDS):
-        chosen = _grown(problem, chosen, theta, score)
+        chosen = _grow(problem, chosen, theta, score)
         every = len(chosen) == problem.data.d
         goal = inner * tol
         if growing and not every:
             goal = max(goal, 0.25 * relative)
-        found = _on(problem, chosen, theta, goal, run, seed, mu)
+        found = _solve_on(problem, chosen, theta, goal, run, seed, mu)
         theta, base, step = (
             _full(problem, chosen, x) for x in (found.theta, found.base, found.step)
         )
@@ -195,22 +200,22 @@ def _by_columns(run: Run[Problem], budget: float) -> bool:
     """
     problem, straight = run.problem, run.problem.loss.straight_tails
     assert run.best is not None
-    if straight and _curved(problem, run.best[1]) < CURVED:
+    if straight and _curvature_share(problem, run.best[1]) < CURVED:
         if _follow(run):
             return True
-    elif straight and _all(problem):
+    elif straight and _fits_hessian(problem):
         found = prox_newton.solve(
             problem, run.best[1], 0.3 * run.stop.tol, run.check_limits, FEW_STEPS
         )
         if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
             return True
-    closed = not _all(problem) and coordinate.solve(run, run.best[1], budget)
+    closed = not _fits_hessian(problem) and coordinate.solve(run, run.best[1], budget)
     if not closed and straight:
         run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
     return closed
 
 
-def _curved(problem: Problem, theta: FloatArray) -> float:
+def _curvature_share(problem: Problem, theta: FloatArray) -> float:
     """The sum of the curvatures at theta, as a share of its bound (a pass)."""
     problem.value_gradient(theta)
     _, _, curvature = problem.moments()
@@ -226,7 +231,7 @@ def _follow(run: Run[Problem]) -> bool:
     return interior_l1.finish(run, columns)
 
 
-def _all(problem: Problem) -> bool:
+def _fits_hessian(problem: Problem) -> bool:
     """Whether one Hessian of all features costs no more than a few passes, or a round on a cluster."""
     data = problem.data
     if data.d <= ALL:
@@ -237,10 +242,10 @@ def _all(problem: Problem) -> bool:
     return data.sparse and data.d <= ALL_SPARSE and row <= CHEAP_ROW and data.n >= 10 * data.d
 
 
-def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
+def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
     """The support and the features with the largest |v_j|, at most as many again."""
     d = problem.data.d
-    if _all(problem):
+    if _fits_hessian(problem):
         return np.arange(d)
     support = np.flatnonzero(theta[:-1])
     first = FIRST_FEW if problem.data.location is Location.CLUSTER else FIRST
@@ -253,7 +258,7 @@ def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatAr
     return np.sort(np.argpartition(-rank, size - 1)[:size])
 
 
-def _on(
+def _solve_on(
     problem: Problem,
     chosen: IntArray,
     theta: FloatArray,

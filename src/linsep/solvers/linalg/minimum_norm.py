@@ -57,7 +57,7 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
     varies = np.diag(S) > noise
     N = null_space(S[np.ix_(varies, varies)]) if varies.any() else np.empty((0, 0))
 
-    def without(change: FloatArray) -> FloatArray:
+    def project_out(change: FloatArray) -> FloatArray:
         """A change of theta, less its part that no score sees."""
         away = np.where(varies, 0.0, change[:-1])
         away[varies] = N @ (N.T @ change[:-1][varies])
@@ -69,7 +69,7 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
 
     if N.shape[1] == 0 and not theta[:-1][~varies].any():
         return theta
-    return _repair(problem, without(theta), mu, without)
+    return _repair(problem, project_out(theta), mu, project_out)
 
 
 def _repair(

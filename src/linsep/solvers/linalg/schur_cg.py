@@ -30,7 +30,7 @@ FURTHER, FINEST = 12, 1e-13  # steps beyond the residual asked for, and the one 
 _TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
 
 
-def _turned(X: Any) -> Any:
+def _transpose(X: Any) -> Any:
     """X' by its rows."""
     return sp.csr_matrix(X.T) if sp.issparse(X) else X.T
 
@@ -42,7 +42,9 @@ class Part:
         self.n, self.k = X.shape
         self.entries = int(X.nnz) if sp.issparse(X) else int(X.size)
         self.X: Any = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
-        self._rows, self._columns = (kernel_rows(readable(rows)) for rows in (self.X, _turned(X)))
+        self._rows, self._columns = (
+            kernel_rows(readable(rows)) for rows in (self.X, _transpose(X))
+        )
 
     def along(self, w: FloatArray) -> FloatArray:
         """X w."""
@@ -50,7 +52,7 @@ class Part:
         _kernels.combine(self._columns, 0, self.k, w, out)
         return out[:-1]
 
-    def gathered(self, a: FloatArray) -> FloatArray:
+    def combine(self, a: FloatArray) -> FloatArray:
         """(X'a, 1'a)."""
         out = np.zeros(self.k + 1)
         _kernels.combine(self._rows, 0, self.n, a, out)
@@ -101,7 +103,7 @@ class System:
 
     def times(self, x: FloatArray) -> FloatArray:
         """The matrix times (w, b)."""
-        out = self.part.gathered(self.h * (self.part.along(x[:-1]) + x[-1]))
+        out = self.part.combine(self.h * (self.part.along(x[:-1]) + x[-1]))
         out[:-1] += self.diagonal * x[:-1]
         return out if self.free else np.append(out[:-1], 0.0)
 
@@ -157,7 +159,7 @@ class _ByRows:
             1.0 / (system.diagonal + part.squares(others)), 1.0 / total if system.free else 0.0
         )
         self._part = Part(part.X[chosen])
-        S = np.ascontiguousarray(Part(_turned(self._part.X)).gram(self._inverse[:-1])[:-1, :-1])
+        S = np.ascontiguousarray(Part(_transpose(self._part.X)).gram(self._inverse[:-1])[:-1, :-1])
         S += self._inverse[-1]
         at = np.arange(len(chosen))
         S[at, at] += 1.0 / h[chosen]
@@ -166,4 +168,4 @@ class _ByRows:
     def apply(self, r: FloatArray) -> FloatArray:
         first = self._inverse * r
         on_rows = self._factor.apply(self._part.along(first[:-1]) + first[-1])
-        return first - self._inverse * self._part.gathered(on_rows)
+        return first - self._inverse * self._part.combine(on_rows)

@@ -62,13 +62,13 @@ _PILOT_TOL = 1e-2
 
 
 class _Rounds:
-    """Where the method stands: W with its scores, the centre p0 and its own p."""
+    """State of the method: W with its scores, the centre p0 and its own p."""
 
     def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
         self.run, self.problem, self.W = run, run.problem, W
         problem = run.problem
         self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
-        self.centre = problem.labelled()
+        self.centre = problem.label_distribution()
         self.sigma = _first_sigma(problem)
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
         self.value = self.moved = self.slack = np.inf
@@ -82,7 +82,7 @@ class _Rounds:
         with np.errstate(over="ignore", invalid="ignore"):
             Z = problem.scores(W)
             warm = _WARM * self.sigma
-            loss, *_ = problem.smoothed(Z, None, 0.0, self.centre, warm, self.P)
+            loss, *_ = problem.smooth(Z, None, 0.0, self.centre, warm, self.P)
             value = loss + problem.penalty_value(W)
         if not value <= (problem.data.n if weight is None else float(weight.sum())):
             self.W = np.zeros_like(W)
@@ -103,7 +103,8 @@ class _Rounds:
                     if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
                         break
                     smooth = (
-                        self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
+                        self.slack > max(self._smoothing_allowance(), _BLUR * self.value)
+                        and self.sigma < _MOST
                     )
                     minimised = steps < _MAX_STEPS and status is not Status.CERTIFIED
                     if gap < 0.7 * best or (smooth and minimised):
@@ -139,7 +140,7 @@ class _Rounds:
         """Minimise the smoothed objective; the number of Newton steps."""
         problem = self.problem
         self.Z = problem.scores(self.W)  # steps added to it have left their roundings
-        loss, _, self.moved, self.slack = problem.smoothed(
+        loss, _, self.moved, self.slack = problem.smooth(
             self.Z, None, 0.0, self.centre, self.sigma, self.P
         )
         self.value = loss + problem.penalty_value(self.W)
@@ -150,7 +151,7 @@ class _Rounds:
             if not np.isfinite(g).all():
                 raise not_finite()
             g[:-1] += problem.lam * self.W[:-1]
-            if self._enough(g, decrement if 0.5 <= t <= 2.0 else np.inf):
+            if self._ends_round(g, decrement if 0.5 <= t <= 2.0 else np.inf):
                 break
             t, decrement = self._step(g)
             if t == 0.0:
@@ -180,13 +181,13 @@ class _Rounds:
         """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
         return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
 
-    def _allowed(self) -> float:
+    def _smoothing_allowance(self) -> float:
         """The share of the gap that smoothing may keep open."""
         return 0.3 * self.tol * self.value
 
-    def _enough(self, g: FloatArray, decrement: float) -> bool:
+    def _ends_round(self, g: FloatArray, decrement: float) -> bool:
         """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
-        allowed, residual = self._allowed(), self._residual(g)
+        allowed, residual = self._smoothing_allowance(), self._residual(g)
         if self.slack > allowed:
             return decrement <= _INNER * self.moved and residual <= self.slack
         return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
@@ -204,7 +205,7 @@ class _Rounds:
         )
         low, high, at_low, at_high = 0.0, np.inf, -decrement, np.inf
         for _ in range(_TRIALS):
-            loss, slope, moved, slack = problem.smoothed(
+            loss, slope, moved, slack = problem.smooth(
                 self.Z, dZ, t, self.centre, self.sigma, self.trial
             )
             slope += along + t * square
@@ -267,7 +268,7 @@ def _growth(steps: int) -> float:
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """From W (d+1, k)."""
+    """Solve from W (d+1, k)."""
     assert isinstance(problem, MaxMarginProblem)
     run = Run(problem, stop)
     few = problem.order * problem.k <= _POLISH_UNKNOWNS
@@ -301,7 +302,7 @@ def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
 def _pilot(
     problem: MaxMarginProblem, W: FloatArray, run: Run[MaxMarginProblem], seed: int
 ) -> FloatArray:
-    """Where there are many rows: a start from some of them, solved roughly."""
+    """A start from a sample of many rows, solved roughly."""
     data = problem.data
     m = max(4096, _PILOT_ROWS * problem.order * problem.k)
     if W.any() or data.n_entries * problem.k < _PILOT_WORK or m > _PILOT_SHARE * data.n:

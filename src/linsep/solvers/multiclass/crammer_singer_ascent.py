@@ -55,7 +55,7 @@ class Ascent:
         self.run, self.problem, self.seed = run, run.problem, seed
         problem, data = run.problem, run.problem.data
         self.norms = problem.row_norms()
-        self.P = problem.labelled()
+        self.P = problem.label_distribution()
         K = self.P.shape[1]
         self.W, self.state = np.zeros((problem.order, K)), np.zeros(K + 1)
         self.order = np.arange(-(-data.n // _BUCKET), dtype=np.int64)
@@ -72,7 +72,7 @@ class Ascent:
         for epoch in range(1, _EPOCHS + 1):
             self._epoch(epoch)
             slack, primal = self.slacks[-1], self._primal_below()
-            last = self._left(run.stop.tol * primal) > budget
+            last = self._epochs_left(run.stop.tol * primal) > budget
             if last or slack <= run.stop.tol * primal or epoch - closed >= _SPARE:
                 closed = epoch
                 if run.close(self.at(), dual_point(self.problem, self.P)):
@@ -81,7 +81,7 @@ class Ascent:
                 break
         return False
 
-    def _left(self, goal: float) -> float:
+    def _epochs_left(self, goal: float) -> float:
         """Epochs until the slack is at the goal, at the rate of the last ones; 0 while that is unknown."""
         slack = self.slacks[-1]
         if len(self.slacks) <= _WINDOW or slack <= goal:

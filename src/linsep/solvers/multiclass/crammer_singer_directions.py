@@ -50,7 +50,7 @@ def newton_step(
         return zero_sum(-g / np.append(np.full(data.d, problem.lam), intercept_ridge)[:, None])
     active = active[rows]
     freedom = int(active.sum()) - len(rows)
-    curved = problem.bent(rows, active, sigma)
+    curved = problem.curved_subproblem(rows, active, sigma)
     entries, order = curved.data.n_entries, float(problem.order * k)
     in_w = 0.5 * entries * entries / len(rows) * k * k + order**3 / 3 if order <= _ORDER else np.inf
     in_p = 0.5 * entries * len(rows) + freedom**3 / 3.0 + k * float(freedom) ** 2
@@ -60,7 +60,7 @@ def newton_step(
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
         (in_p, lambda: _in_p(problem, curved, active, g, intercept_ridge)),
         (in_w, lambda: _in_w(curved, g, intercept_ridge)),
-        (iterated, lambda: _iterated(problem, curved, g, intercept_ridge, check)),
+        (iterated, lambda: _by_conjugate_gradients(problem, curved, g, intercept_ridge, check)),
     ]
     ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
     return ways[min(failed, len(ways) - 1)][1]()
@@ -74,7 +74,7 @@ def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> FloatArray:
-    """By the whole Hessian."""
+    """Newton step by a factorisation of the whole Hessian."""
     order, k, mu = curved.order, curved.k, curved.centre()
     H = curved.hessian(mu)
     blocks = H.reshape(k, order, k, order)
@@ -115,7 +115,7 @@ def _in_p(
     g: FloatArray,
     intercept_ridge: float,
 ) -> FloatArray:
-    """By the system for the active p."""
+    """Newton step by the system for the active p."""
     lam, mu = problem.lam, curved.centre()
     X = centred_rows(curved.data.X, mu)
     K = row_products(X)
@@ -145,14 +145,14 @@ def _in_p(
     return zero_sum(D)
 
 
-def _iterated(
+def _by_conjugate_gradients(
     problem: MaxMarginProblem,
     curved: CoupledProblem,
     g: FloatArray,
     intercept_ridge: float,
     check: Callable[[], None],
 ) -> FloatArray:
-    """By conjugate gradients with a diagonal preconditioner."""
+    """Newton step by conjugate gradients with a diagonal preconditioner."""
     moments = curved.own_moments(curved.curvatures())
     moments[:, -1] += intercept_ridge
     apply = Diagonal(moments, problem.lam, problem.fit_intercept)

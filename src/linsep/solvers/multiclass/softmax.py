@@ -148,7 +148,8 @@ class _Newton:
                         self.stuck = True
                         break
                     last = (
-                        decrement <= (self.fine if self.to_the_end else self._short()) * self.value
+                        decrement
+                        <= (self.fine if self.to_the_end else self._last_decrement()) * self.value
                     )
                     if self._finish(D, last):
                         status = Status.CERTIFIED
@@ -178,9 +179,9 @@ class _Newton:
         """The accuracy of the next step."""
         end, P = self.to_the_end, self.value
         relative = 1e-6 if end else 1e-9
-        return Target(P, self.lam, self.run.stop.tol, self._short() * P, relative, end)
+        return Target(P, self.lam, self.run.stop.tol, self._last_decrement() * P, relative, end)
 
-    def _short(self) -> float:
+    def _last_decrement(self) -> float:
         """Share of P below which the decrement of a last step lies.
 
         Rows whose dual point leaves the simplex unbalance V, at the price of 1/lam: a weak penalty wants a step that
@@ -312,5 +313,5 @@ def solve(
 def solve_in_few_rounds(
     problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0
 ) -> Solution:
-    """For rows on a cluster: a larger pilot, and Hessians, which come with the sweeps."""
+    """Solve on a cluster in few rounds: a larger pilot, and Hessians computed in the sweeps."""
     return solve(problem, W, stop, seed, few=True)

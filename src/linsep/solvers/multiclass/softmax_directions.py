@@ -63,12 +63,12 @@ class Target:
     relative: float
     to_the_end: bool
 
-    def near(self, decrement: float) -> bool:
+    def is_short(self, decrement: float) -> bool:
         """Whether a step of this decrement is a short one."""
         return decrement <= self.close
 
     def residual(self, decrement: float) -> float:
-        """What |R|^2 may be."""
+        """Largest admissible |R|^2."""
         if self.to_the_end:
             return 0.0
         slack = max(0.2 * self.tol, 0.7 * self.tol - (decrement / self.value) ** 2)
@@ -128,7 +128,7 @@ class Blocks:
         self.factors: tuple[FloatArray, FloatArray] | None = None
         self._inverses: list[Inverse] = []
         if order > _FACTORISED:
-            self._inverses = [Inverse(block, _well_conditioned(block, lam)) for block in G]
+            self._inverses = [Inverse(block, _is_well_conditioned(block, lam)) for block in G]
             return
         U, scale = np.empty((m * order, order)), np.empty((m, order))
         for c, block in enumerate(G):
@@ -153,7 +153,7 @@ class Blocks:
         return out
 
 
-def _well_conditioned(A: FloatArray, lam: float) -> bool:
+def _is_well_conditioned(A: FloatArray, lam: float) -> bool:
     """Whether the penalty keeps A definite in single precision."""
     return lam >= _SINGLE * float(np.diagonal(A).max(initial=0.0))
 
@@ -186,11 +186,13 @@ def _balance(D: FloatArray, R: FloatArray, B: FloatArray) -> None:
     D[-1] += Factor(B, definite=True).solve(R[-1])
 
 
-def _enough(R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray) -> bool:
+def _is_accurate(
+    R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray
+) -> bool:
     """Whether a solution of this residual and decrement is accurate enough; rho: R.M^-1 R as a share of the first."""
     if rho > _RELATIVE**2:
         return False
-    if rho <= target.relative**2 or not target.near(decrement):
+    if rho <= target.relative**2 or not target.is_short(decrement):
         return True
     rest = R[:-1] - np.outer(mu, R[-1])  # as it will be when the intercepts have been solved for
     return float(np.vdot(rest, rest)) <= target.residual(decrement)
@@ -235,7 +237,7 @@ class ConjugateGradients:
         self._price = self._planes * self._shared_price
 
     def _refresh(self, W: FloatArray, first: bool) -> None:
-        """Make the preconditioner for the point W, the dearest kind that pays."""
+        """Make the preconditioner for the point W, the most expensive kind that pays."""
         sample, lam = self.sample, self.problem.lam
         before = sample.passes
         if sample is not self.problem:
@@ -250,19 +252,19 @@ class ConjugateGradients:
                 h = h.mean(axis=0, keepdims=True)
                 if first and not W.any():
                     h /= 1.0 - 1.0 / sample.k
-            single = sample.order > _FACTORISED and self._rough(h)
+            single = sample.order > _FACTORISED and self._allows_single(h)
             self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
             self._products = np.inf  # never diagonal again
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
 
-    def _rough(self, h: FloatArray) -> bool:
+    def _allows_single(self, h: FloatArray) -> bool:
         """Whether the penalty keeps blocks definite that are made in single precision."""
         squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
         return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
-    def _outdated(self) -> bool:
+    def _is_outdated(self) -> bool:
         """Whether better blocks pay: products have cost more than making them would."""
         if isinstance(self.apply, Diagonal):
             return self._products >= self._price
@@ -271,7 +273,7 @@ class ConjugateGradients:
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return D."""
         self._fresh = False
-        if not isinstance(self.apply, Blocks) or self._outdated():
+        if not isinstance(self.apply, Blocks) or self._is_outdated():
             self._refresh(W, self.apply is None)
         self._rounds = 0
         D, R = self._solve(W, g, target)
@@ -293,7 +295,7 @@ class ConjugateGradients:
                 *(self.apply.factors, self.apply.mu, target.numbers(), most), (g, D, R, first)
             )
             self._rounds += products
-            if not done and self._outdated():
+            if not done and self._is_outdated():
                 self._refresh(W, False)
         return D, R
 
@@ -317,10 +319,12 @@ class ConjugateGradients:
             if not at.rho > 1e-28 * at.rho_first:
                 return True
             share = at.rho / at.rho_first
-            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, self.mu)
+            return at.products > 0 and _is_accurate(
+                at.r, -cg.inner(g, at.x), share, target, self.mu
+            )
 
         def renew() -> bool:
-            outdated = self._outdated()
+            outdated = self._is_outdated()
             if outdated:
                 self._refresh(W, False)
             return outdated
@@ -355,7 +359,7 @@ class PackedConjugateGradients:
             if not at.rho > 1e-28 * at.rho_first:
                 return True
             share = at.rho / at.rho_first
-            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, mu)
+            return at.products > 0 and _is_accurate(at.r, -cg.inner(g, at.x), share, target, mu)
 
         at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum)
         if problem.fit_intercept:
@@ -365,6 +369,6 @@ class PackedConjugateGradients:
 
     def _watch(self, decrement: float, target: Target) -> None:
         """Go over to double precision when steps near the optimum stop getting shorter."""
-        if target.near(decrement):
+        if target.is_short(decrement):
             self._single = self._single and decrement <= 0.5 * self._shortest
             self._shortest = min(self._shortest, decrement)

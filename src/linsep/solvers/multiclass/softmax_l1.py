@@ -54,7 +54,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     try:
         with run.in_time():
             mu, score = None, np.zeros(d)
-            if problem.data.location is Location.CLUSTER and _all(problem):
+            if problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 W, mu = _pilot(run, W, seed)
             elif not W.any() and problem.fit_intercept:
                 W[-1] = _null_intercepts(problem)
@@ -68,10 +68,10 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 return run.solution(status, W, dual)
             inner, relative, chosen = 0.3, 0.3, np.arange(0)
             for _ in range(MAX_ROUNDS):
-                chosen = _grown(problem, chosen, W, score)
+                chosen = _grow(problem, chosen, W, score)
                 whole = len(chosen) == d
                 goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
-                found = _on(problem, chosen, W, goal, run.check_limits, mu)
+                found = _solve_on(problem, chosen, W, goal, run.check_limits, mu)
                 W, dual = found.W, Linearised(found.base, found.step)
                 if run.close(W, dual, found.sums):
                     status = Status.CERTIFIED
@@ -112,16 +112,16 @@ def _null_intercepts(problem: CoupledProblem) -> FloatArray:
     return np.asarray(logs - logs.mean())
 
 
-def _all(problem: CoupledProblem) -> bool:
+def _fits_hessian(problem: CoupledProblem) -> bool:
     """Whether the Hessian of all features is small enough."""
     remote = problem.data.location is Location.CLUSTER
     return problem.data.d * problem.k <= (UNKNOWNS_FEW if remote else UNKNOWNS)
 
 
-def _grown(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
+def _grow(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
     """The features in use and those with the largest |V_jc|, at most as many again."""
     d = problem.data.d
-    if _all(problem):
+    if _fits_hessian(problem):
         return np.arange(d)
     rank = score.copy()
     support = np.flatnonzero(W[:-1].any(axis=1))
@@ -130,7 +130,7 @@ def _grown(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: Floa
     return np.sort(np.argpartition(-rank, size - 1)[:size])
 
 
-def _on(
+def _solve_on(
     problem: CoupledProblem,
     chosen: IntArray,
     W: FloatArray,
@@ -205,7 +205,7 @@ class _ProxNewton:
         return D, -(float(np.vdot(g, D)) + self.l1 * grown)
 
     def solve(self, tol: float) -> _Point:
-        """From W until the gap on these features is below tol, or nothing more is gained."""
+        """Solve until the gap on these features is below tol, or progress ends."""
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):

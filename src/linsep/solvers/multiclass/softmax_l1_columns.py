@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, n_entries, squares
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
@@ -86,18 +86,18 @@ class Classes:
         return np.stack([self._stored.sums(np.ascontiguousarray(r)) for r in R], axis=1)
 
     def breach(self, V: FloatArray) -> float:
-        """By how much the optimality conditions are missed, as a share of l1."""
+        """Largest violation of the optimality conditions, as a share of l1."""
         w = self.W[:-1]
         on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
         return float(np.where(w != 0.0, on, np.maximum(np.abs(V) - self.l1, 0.0)).max() / self.l1)
 
-    def one_by_one(self, V: FloatArray, l1: float, tol: float) -> None:
-        """Some steps of each class, on its support and the features that want in."""
+    def step_each_class(self, V: FloatArray, l1: float, tol: float) -> None:
+        """Take some steps in each class, on its support and the features with |V| near l1 or above."""
         whole = _logsumexp(self.Z)
         for c in range(self.k):
             inside = (self.W[:-1, c] != 0.0) | (np.abs(V[:, c]) > NEARLY * l1)
             chosen = np.flatnonzero(inside)
-            others = _without(self.Z, whole, c)
+            others = _logsumexp_of_others(self.Z, whole, c)
             if len(chosen) or self.problem.fit_intercept:
                 self._one(c, chosen if len(chosen) else np.arange(1), others, l1, tol)
             whole = np.logaddexp(others, self.Z[c])
@@ -126,7 +126,7 @@ class Classes:
         if np.isfinite(at).all() and np.isfinite(z).all():
             self.W[chosen, c], self.W[-1, c], self.Z[c] = at[:-1], at[-1], z
 
-    def together(self, enough: float, run: Run[CoupledProblem]) -> Together:
+    def newton_step(self, enough: float, run: Run[CoupledProblem]) -> Together:
         """The Newton step of the support of all classes, to a residual of ``enough``."""
         system = _System(self, run)
         step = np.zeros_like(self.W)
@@ -187,15 +187,15 @@ class _System:
     def _back(self, U: FloatArray) -> FloatArray:
         return np.concatenate([AT @ u for AT, u in zip(self._AT, U, strict=True)])
 
-    def _curved(self, dZ: FloatArray) -> FloatArray:
+    def _times_hessian(self, dZ: FloatArray) -> FloatArray:
         """s (diag p - p p') dz of every row."""
         curved: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
         return curved
 
     def _product(self, v: FloatArray) -> FloatArray:
         """The Hessian times v, the intercepts following."""
-        U = self._curved(self._forth(v))
-        U += self._curved(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
+        U = self._times_hessian(self._forth(v))
+        U += self._times_hessian(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
         out: FloatArray = self._back(U) + self.at.l2 * v
         return out
 
@@ -204,11 +204,12 @@ class _System:
         at = self.at
         R = self.s * (self.p - at.own)
         first = -self._B @ R.sum(axis=1)
-        R = R + self._curved(np.repeat(first[:, None], R.shape[1], axis=1))
+        R = R + self._times_hessian(np.repeat(first[:, None], R.shape[1], axis=1))
         g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
         h = self.s * self.p * (1.0 - self.p)
-        squares = [_square(A) for A in self._AT]
-        size = np.concatenate([Q @ row for Q, row in zip(squares, h, strict=True)]) + at.l2
+        size = (
+            np.concatenate([squares(A) @ row for A, row in zip(self._AT, h, strict=True)]) + at.l2
+        )
         scale = 1.0 / np.maximum(size, 1e-12 * max(float(size.max(initial=0.0)), 1e-300))
 
         def times(v: FloatArray) -> FloatArray:
@@ -220,9 +221,9 @@ class _System:
 
         found = cg.solve(times, lambda r: scale * r, -g, ends, GRADIENTS)
         x = found.x
-        entries = sum(_entries(A) for A in self._A)
+        entries = sum(map(n_entries, self._A))
         at.problem.passes += 2.0 * found.products * entries / max(1, at.problem.data.n_entries)
-        curved = self._curved(self._forth(x)).sum(axis=1)
+        curved = self._times_hessian(self._forth(x)).sum(axis=1)
         return self._split(x), first - self._B @ curved, -float(g @ x)
 
 
@@ -234,7 +235,7 @@ def applies(problem: CoupledProblem, few: int, most: int) -> bool:
 
 
 def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
-    """From W until the gap closes; whether it did."""
+    """Solve from W; whether the gap closed."""
     classes = Classes(run.problem, W)
     try:
         return _rounds(run, classes, _continue_penalty(run, classes))
@@ -251,7 +252,7 @@ def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
         return V
     while l1 > 1.5 * classes.l1:
         run.check_limits()
-        classes.one_by_one(V, l1, 0.1)
+        classes.step_each_class(V, l1, 0.1)
         V = classes.gradient()
         l1 /= STRIDE
     return V
@@ -264,12 +265,12 @@ def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
     for _ in range(MAX_ROUNDS):
         for _ in range(TURNS):
             run.check_limits()
-            classes.one_by_one(V, classes.l1, 0.1 * tol)
+            classes.step_each_class(V, classes.l1, 0.1 * tol)
             V = classes.gradient()
             share = classes.breach(V)
             if share < FAR:
                 break
-        found = classes.together(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
+        found = classes.newton_step(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
         base, value = classes.W.copy(), classes.value(classes.W, classes.Z)
         near = found.whole and found.decrease <= CLOSING_DECREASE * value
         if near and run.close(base + found.step, Linearised(base, found.step)):
@@ -290,7 +291,7 @@ def _logsumexp(Z: FloatArray) -> FloatArray:
     return total
 
 
-def _without(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
+def _logsumexp_of_others(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
     """log of the sum of exp z over the other classes; ``whole`` is that over all."""
     rest = -np.expm1(Z[c] - whole)
     out = whole + np.log(np.maximum(rest, 0.1))
@@ -299,11 +300,3 @@ def _without(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
         out[hard] = _logsumexp(np.delete(Z[:, hard], c, axis=0))
     found: FloatArray = out
     return found
-
-
-def _entries(A: Any) -> int:
-    return int(A.nnz if sp.issparse(A) else A.size)
-
-
-def _square(A: Any) -> Any:
-    return A.multiply(A) if sp.issparse(A) else A * A
