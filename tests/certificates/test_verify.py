@@ -25,7 +25,7 @@ from small_problems import (
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, losses
-from linsep.certificates import Part, combine, recheck_part, verification, verify
+from linsep.certificates import Part, combine, recheck_part, verify
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.losses import Absolute, Hinge, Logistic, Multinomial, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
@@ -304,10 +304,9 @@ def test_an_error_of_w_by_curvature_is_not_believed(model, exact):
             verify(_claiming(model, kind="local", coef_error=error), X, y, exact=exact)
 
 
-def test_a_bound_by_curvature_is_not_believed_where_finding_it_takes_long(monkeypatch):
+def test_a_bound_by_curvature_is_not_believed_where_finding_it_takes_long(tuned):
     """A table so large that the second bound is left out where the first one suffices."""
-    monkeypatch.setattr(verification, "_SECOND_BOUND_WORK", 0.0)
-    monkeypatch.setattr(verification, "_EXACT_SIZE", 0)
+    tuned(second_bound_work=0.0, exactly_verified=0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
