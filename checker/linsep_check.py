@@ -5,7 +5,9 @@
     python linsep_check.py model.linsep rows.csv        a header, numbers, the target in the last column
 
 One line is printed. Exit code 0: the coefficients minimise the objective to the tolerance the model states, and every
-claim of its certificate is true. 1: something is not, or could not be proven. 2: a file cannot be used.
+claim of its certificate is true, but for the error of w that follows from the curvature of the losses alone (kind
+"local", or no penalty): linsep.verify checks that one. 1: something is not, or could not be proven. 2: a file cannot
+be used.
 
 This file needs Python 3.10 and nothing else: it imports neither linsep nor numpy, so that an error there cannot hide
 here. Floats are fractions with a power of two below, and Python's integers do not round; exp and log are enclosed

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
@@ -216,3 +217,18 @@ def test_bad_coefficients():
         audit((np.ones(10), 0.0), *DIABETES, loss="epsilon_insensitive", epsilon=-1.0)
     with pytest.raises(BadInput, match="The absolute loss has no epsilon"):
         audit((np.ones(10), 0.0), *DIABETES, loss="absolute", epsilon=1.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_mistake_of_a_perceptron_that_rounding_hides(sparse):
+    """Its margin is 0: 1e16 + 2 + 1 - 1e16 - 3, but 1 in floating point from left to right."""
+    rows = np.array([[1e16 + 2, 1.0, -1e16, -3.0], [0.0, 0.0, 0.0, -1.0]])
+    y = np.array([1, 0])
+    model = Perceptron().fit(rows, y)
+    model.coef_, model.intercept_ = np.ones((1, 4)), np.zeros(1)
+    given = sp.csr_array(rows) if sparse else rows
+    found = audit(model, given, y)
+    assert found.separable and found.mistakes == 1 and not found.optimal
+    rows[0, 3] = -2.0  # now it is 1
+    given = sp.csr_array(rows) if sparse else rows
+    assert audit(model, given, y).mistakes == 0

@@ -17,7 +17,7 @@ from scipy.stats import binom
 import linsep
 from linsep import LogisticRegression, bounds
 from linsep.bounds import NotShattered, Shattered
-from linsep.bounds.vc import log_growth
+from linsep.bounds.binomial import log_growth
 from linsep.errors import BadInput
 
 
@@ -235,6 +235,45 @@ class TestClopperPearson:
         assert float(bounds.clopper_pearson(100, 100)) == 1
         assert float(bounds.clopper_pearson(0, 100, side="lower")) == 0
 
+    @pytest.mark.parametrize("delta", [0.999, 0.05, 1e-10, 1e-300, 5e-324])
+    @pytest.mark.parametrize("n", [1, 3, 1000, 10**9, 10**12, 10**18])
+    @pytest.mark.parametrize("errors", [0, 1, 2, 50])
+    def test_never_rounded_in_its_own_favour(self, errors, n, delta):
+        """Also where quantiles of scipy are wrong by a factor or not a number."""
+        if errors > n:
+            return
+        upper = bounds.clopper_pearson(errors, n, delta).value
+        lower = bounds.clopper_pearson(n - errors, n, delta, side="lower").value
+        assert 0 <= lower <= 1 and 0 < upper <= 1
+        for p in (upper, 1 - Fraction(lower)):
+            assert p == 1 or tail(errors, n, p) <= Decimal(delta)
+        if errors < n and delta > 1e-300:  # and no more than a little in the other direction
+            assert tail(errors, n, Fraction(upper) * (1 - Fraction(1, 10**6))) > Decimal(delta)
+
+    @pytest.mark.parametrize("n", [10**6, 10**9, 10**18])
+    def test_half_of_many_rows(self, n):
+        """The normal approximation is right to 1e-3 of a standard deviation."""
+        upper, lower = (bounds.clopper_pearson(n // 2, n, side=s).value for s in ("upper", "lower"))
+        deviation = 0.5 / math.sqrt(n)
+        assert (upper - 0.5) / deviation == pytest.approx(1.6449, abs=3e-3)
+        assert (0.5 - lower) / deviation == pytest.approx(1.6449, abs=3e-3)
+
+    def test_confidence_stays_below_one(self):
+        assert bounds.clopper_pearson(1, 10, 1e-300).holds_with < 1
+
+
+def tail(errors, n, p):
+    """P(Binomial(n, p) <= errors) of a few errors, in decimal arithmetic."""
+    with localcontext() as context:
+        context.prec, context.Emin = 400, -(10**9)
+        p = Fraction(p)
+        p = Decimal(p.numerator) / Decimal(p.denominator)
+        term = total = (n * (1 - p).ln()).exp()
+        for i in range(1, errors + 1):
+            term *= (n - i + 1) * p / i / (1 - p)
+            total += term
+        return total
+
 
 class TestCompression:
     def test_consistent_separators(self):
@@ -247,8 +286,14 @@ class TestCompression:
         alone = bounds.sample_compression(0, 5, 100)
         assert float(alone) == pytest.approx(float(bounds.clopper_pearson(5, 100, 0.05 / 100)))
 
-    def test_both_branches_agree_where_they_meet(self):
-        """The Chernoff form lies above the exact one, and not far."""
+    @pytest.mark.parametrize("n", [10**9, 10**15, 10**18])
+    @pytest.mark.parametrize("kept", [1, 10, 300])
+    def test_the_choices_among_many_rows_are_all_paid_for(self, n, kept):
+        value = bounds.sample_compression(kept, 2, n).value
+        choices = Decimal(math.comb(n, kept)) * n
+        assert tail(2, n - kept, value) <= Decimal.from_float(0.05) / choices
+
+    def test_the_chernoff_bound_is_a_little_larger(self):
         n, k, errors = 4000, 120, 40
         exact = float(bounds.sample_compression(k, errors, n))
         log = math.log(0.05 / n / math.comb(n, k))
@@ -324,7 +369,42 @@ class TestVC:
 
     def test_growth_function_of_large_classes_is_bounded(self):
         n, D = 10**8, 2_000_000
-        assert log_growth(n, D) == pytest.approx(D * math.log(math.e * n / D))
+        assert 0.99 < log_growth(n, D) / (D * math.log(math.e * n / D)) < 1
+
+    @pytest.mark.parametrize("n", [10**6, 10**12, 10**15, 10**18])
+    @pytest.mark.parametrize("D", [1, 3, 30])
+    def test_growth_function_of_many_rows_is_not_rounded_down(self, n, D):
+        exact = Decimal(sum(math.comb(n, k) for k in range(D + 1))).ln()
+        assert exact <= Decimal(log_growth(n, D)) <= exact + Decimal("1e-9")
+
+    @pytest.mark.parametrize("n", [7, 10**6, 10**18])
+    @pytest.mark.parametrize("delta", [0.05, 1e-300, 5e-324])
+    def test_never_rounded_down(self, n, delta):
+        with localcontext() as context:
+            context.prec = 50
+            log = -Decimal(delta).ln()
+            growth = Decimal(sum(math.comb(2 * n, k) for k in range(4))).ln()
+            vc = Decimal.from_float(0.3) + 2 * (2 * (growth + Decimal(2).ln() + log) / n).sqrt()
+            finite = Decimal.from_float(0.3) + ((256 * Decimal(2).ln() + log) / (2 * n)).sqrt()
+        assert Decimal(bounds.vc_bound(0.3, n, 3, delta, constants="proven").value) >= vc
+        assert Decimal(bounds.discretisation_bound(0.3, n, 3, delta).value) >= finite
+
+    @pytest.mark.parametrize("eps", [1e-6, 1e-9])
+    @pytest.mark.parametrize("setting", ["agnostic", "realizable"])
+    def test_rows_for_a_small_excess_suffice(self, eps, setting):
+        n = int(bounds.rows_needed(3, eps, setting=setting))
+        with localcontext() as context:
+            context.prec = 50
+            growth = Decimal(sum(math.comb(2 * n, k) for k in range(5))).ln()
+            log = -Decimal.from_float(0.05).ln()
+            if setting == "agnostic":
+                uniform = (8 * (growth + Decimal(4).ln() + log) / n).sqrt()
+                assert uniform + ((Decimal(2).ln() + log) / (2 * n)).sqrt() <= Decimal(eps)
+            else:
+                assert growth + Decimal(2).ln() + log <= n * Decimal(eps) / 2 * Decimal(2).ln()
+        for constants in ("printed", "proven"):
+            with pytest.raises(BadInput, match="eps is too small"):
+                bounds.rows_needed(3, 1e-310, setting="agnostic", constants=constants)
 
     def test_margin_dimension(self):
         assert bounds.margin_dimension(10, radius=2.0, margin=1.0) == 5

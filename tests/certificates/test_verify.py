@@ -3,6 +3,8 @@
 import copy
 import dataclasses
 import math
+import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,9 +24,9 @@ from small_problems import (
 )
 
 import linsep
-from linsep import LogisticRegression, losses
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression, losses
 from linsep.certificates import Part, combine, recheck_part, verify
-from linsep.errors import BadInput, CertificateError, Refused
+from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.losses import Absolute, Hinge, Logistic, Multinomial, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -263,3 +265,60 @@ class TestCopies:
     def test_a_chosen_strength_hides_no_other(self, fitted):
         if "C" in vars(fitted[0]):
             self.assert_rejected(*fitted, C=5.0, C_=5.0)
+
+
+def _claiming(model, **lie):
+    """A model, and its fit, with other fields in its certificate."""
+    forged = copy.deepcopy(model)
+    forged.certificate_ = replace(model.certificate_, **lie)
+    forged._fits = type(model._fits)(
+        [replace(model._fits[0], certificate=forged.certificate_), *model._fits[1:]]
+    )
+    return forged
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(C=1.0, tol=0.1),
+        LinearClassifier("squared_hinge", tol=0.1),
+        LinearRegressor("huber", C=1.0, tol=0.1),
+        LinearRegressor("absolute", C=1.0, tol=0.1),
+        LogisticRegression(C=np.inf),
+        LinearRegressor(),
+    ],
+    ids=lambda model: f"{getattr(model, 'loss', 'logistic')}, C={model.C}",
+)
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_error_of_w_by_curvature_is_not_believed(model, exact):
+    """The bound of a dual proof follows from its gap; one by curvature has to be found anew."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    t = X[:, 0] + rng.normal(size=200)
+    y = t if isinstance(model, LinearRegressor) else (t > 0).astype(int)
+    model.fit(X, y)
+    verify(model, X, y, exact=exact)
+    for share in (1e-3, 1e-8):
+        error = share * model.certificate_.coef_error
+        with pytest.raises(CertificateError, match="error of w"):
+            verify(_claiming(model, kind="local", coef_error=error), X, y, exact=exact)
+
+
+def test_a_bound_by_curvature_is_not_believed_where_finding_it_takes_long(tuned):
+    """A table so large that the second bound is left out where the first one suffices."""
+    tuned(second_bound_work=0.0, exactly_verified=0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    model = LogisticRegression(tol=0.1, max_passes=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    claim = model.certificate_
+    assert claim.certified and claim.gap > 1e-5 * claim.primal
+    gap = 1e-9 * claim.primal
+    sharper = {"gap": gap, "dual": claim.primal - gap, "relative_gap": 1e-9, "rounding": gap / 2}
+    for kind in ("local", "dual"):
+        error = {"coef_error": np.sqrt(2.0 * gap) if kind == "dual" else claim.coef_error}
+        with pytest.raises(CertificateError, match="can be proven"):
+            verify(_claiming(model, kind=kind, **sharper, **error), X, y)

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from linsep import (
     ConvergenceWarning,
@@ -31,7 +33,7 @@ from linsep.data.memory import Memory
 from linsep.problem import Problem
 from linsep.separability.cone import witness_or_separator
 from linsep.solvers.linalg.factor import Factor
-from linsep.tuning import tune
+from linsep.tuning import path, tune
 
 
 class Polls:
@@ -432,6 +434,31 @@ def test_a_grid_whose_time_is_over_is_proven_by_one_pass_for_each_fold(monkeypat
     assert len(calls) <= 3 + 4  # and the last fit
     for certificate in model.tuning_.certificates.ravel():
         assert 0.0 <= certificate.dual <= certificate.primal < np.inf
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, X, y: tune(model, X, y, 3, cv=3),
+        lambda model, X, y: tune(estimator=model, X=X, y=y, Cs=3, cv=2, l1_ratios=[0.1, 0.9]),
+        lambda model, X, y: path(model, X, y, 3),
+    ],
+    ids=["tune", "tune with l1_ratios", "path"],
+)
+def test_the_limit_of_an_estimator_is_one_for_its_whole_grid(call):
+    ends = []
+
+    def note(X):
+        left = interrupts.seconds_left()
+        ends.append(np.inf if left is None else time.perf_counter() + left)
+        return X
+
+    steps = make_pipeline(FunctionTransformer(note), LogisticRegression(time_limit=1000.0))
+    began = time.perf_counter()
+    call(steps, *draw(300, 5))
+    assert len(ends) > 0
+    assert max(ends) - min(ends) < 1e-3  # the same end, up to the time between two clocks
+    assert began + 1000.0 <= max(ends) <= time.perf_counter() + 1000.0
 
 
 def test_time_left_is_that_of_the_nearest_limit_in_every_thread():

@@ -21,6 +21,7 @@ from linsep import audit
 from linsep.penalties import ElasticNet as ElasticNetPenalty
 from linsep.sklearn import fitting, huber, huber_newton, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated
+from linsep.solvers.linalg import cg
 
 X, Y = load_diabetes(return_X_y=True)
 RAW, TARGET = load_diabetes(return_X_y=True, scaled=False)
@@ -158,6 +159,11 @@ def test_conjugate_gradients_stop_at_the_gap_that_tol_asks_for(tol):
         for part, column, best in zip(found.certificate.parts, found.W.T, dense.coef_, strict=True):
             assert part.relative_gap <= asked
             assert np.linalg.norm(column[:-1] - best) <= part.coef_error * (1.0 + 1e-6)
+
+
+def test_conjugate_gradients_of_a_solved_system_end():
+    at = cg.solve(lambda v: v, lambda r: r, np.ones(3), lambda at: False, 5)
+    assert at.products == 1 and (at.x == 1.0).all() and not at.ended
 
 
 @pytest.mark.parametrize("name", REGRESSORS)

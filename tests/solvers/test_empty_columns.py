@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import LinearClassifier, LinearSVC, LogisticRegression, verify
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, verify
 from linsep.data import Memory
 from linsep.solvers.empty_columns import MANY, occurring_columns
 
@@ -52,3 +52,12 @@ def test_several_classes_and_absolute_penalties():
         LogisticRegression(l1_ratio=0.5),
     ):
         assert model.fit(X, y).certificate_.certified
+
+
+@pytest.mark.parametrize("C", [1.0, 1e7])
+def test_columns_that_are_all_constant_beside_the_intercept(C):
+    """Only the intercept is left to fit: a loss without kernels, small weights."""
+    model = LinearRegressor("squared_epsilon_insensitive", C=C)
+    model.fit(np.array([[3.0, 4.0]]), [13004.8], sample_weight=[4.1e-12])
+    assert model.certificate_.certified
+    assert not model.coef_.any() and abs(model.intercept_ - 13004.8) <= 0.2

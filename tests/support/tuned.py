@@ -21,6 +21,8 @@ PLACES = {
     "native_pilot_entries": "linsep.solvers.newton.native.PILOT_ENTRIES",
     "spilled_entries": "linsep.data.cluster.spill._ENTRIES",
     "recheck_entries": "linsep.certificates.recheck._CHUNK",
+    "second_bound_work": "linsep.certificates.verification._SECOND_BOUND_WORK",
+    "exactly_verified": "linsep.certificates.verification._EXACT_SIZE",
     "exact_entries": "linsep.certificates.exact.points._CHUNK",
     "has_flint": "linsep.certificates.exact.losses.HAS_FLINT",
     "refinements": "linsep.certificates.unpenalised._REFINEMENTS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from linsep.auditing.objectives import Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.support_vectors import SupportVectors
 from linsep.auditing.verdict import Audit, PerceptronAudit
+from linsep.bounds.rounding import fractions, rows_at
 from linsep.data import Memory
 from linsep.errors import BadInput, SeparableData, require_tolerance
 from linsep.estimators.support import multipliers
@@ -163,7 +165,7 @@ def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
         sign = np.ones(X.shape[0]) if part.sign is None else part.sign
         at_model = objectives.objective_at(problem, part, X, W, TOL)
         value, rounding = value + at_model[0], rounding + at_model[1]
-        mistakes += int(np.count_nonzero(sign * (X @ W[:-1, 0] + W[-1, 0]) <= 0.0))
+        mistakes += _count_mistakes(X, sign, W[:, 0])
         data = Memory(X, sign, None, part.weight)
         answers.append(decide(data, fit_intercept=problem.fit_intercept))
     found = [each for each in answers if isinstance(each, Separable)]
@@ -198,6 +200,21 @@ def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
         quasi=weakly,
         mistakes=mistakes,
     )
+
+
+def _count_mistakes(X: Any, sign: FloatArray, w: FloatArray) -> int:
+    """Rows whose margin is not positive; where rounding could hide the sign, by rational arithmetic."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        margin = sign * (X @ w[:-1] + w[-1])
+        reach = np.asarray(abs(X) @ np.abs(w[:-1]) + abs(w[-1]))
+        error = (len(w) + 2) * 2.0**-52 * reach + len(w) * 2.0**-1000
+    doubtful = np.flatnonzero(~((np.abs(margin) > error) | (reach == 0.0)))
+    exactly = fractions(w)
+    wrong = np.count_nonzero((margin < -error) | (reach == 0.0))
+    for at, row in zip(doubtful, rows_at(X, doubtful), strict=True):
+        score = sum((a * x for a, x in zip(exactly, row, strict=False)), exactly[-1])
+        wrong += Fraction(sign[at]) * score <= 0
+    return int(wrong)
 
 
 def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -> Audit:

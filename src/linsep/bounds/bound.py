@@ -94,6 +94,11 @@ def share(name: str, value: Any, low_open: bool = False) -> float:
     return number
 
 
+def confidence(delta: float) -> float:
+    """1 - delta, below 1 however small delta is."""
+    return min(1 - delta, math.nextafter(1.0, 0.0))
+
+
 def count(name: str, value: Any, low: int = 1) -> int:
     """``value`` as an int if it is a whole number of at least ``low``."""
     if isinstance(value, bool) or not float(value).is_integer() or int(value) < low:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from scipy.special import gammaln
-from scipy.stats import beta
-
-from linsep.bounds.bound import Bound, count, guess, share
-from linsep.bounds.pac_bayes import kl_inverse
+from linsep.bounds import binomial
+from linsep.bounds.bound import Bound, confidence, count, guess, share
 from linsep.errors import BadInput
 
 
@@ -66,10 +63,8 @@ def clopper_pearson(
         raise BadInput(f"{errors} errors among {n} rows.")
     if side not in ("upper", "lower"):
         raise BadInput(f'side must be "upper" or "lower", got {side!r}.')
-    if side == "upper":
-        value = 1.0 if errors == n else float(beta.isf(delta, errors + 1, n - errors))
-    else:
-        value = 0.0 if errors == 0 else float(beta.ppf(delta, errors, n - errors + 1))
+    limit = binomial.upper_limit if side == "upper" else binomial.lower_limit
+    value = limit(errors, n, binomial.log(delta))
     note = "the rows are independent of each other and played no part in building the classifier"
     trivial = guess(minority) if side == "upper" else math.inf
     sign = "<=" if side == "upper" else ">="
@@ -77,7 +72,7 @@ def clopper_pearson(
         "Clopper-Pearson",
         value,
         "error",
-        1 - delta,
+        confidence(delta),
         note,
         "Clopper and Pearson 1934",
         trivial,
@@ -139,16 +134,8 @@ def sample_compression(
         raise BadInput(
             f"{kept} rows kept and {errors} errors among the others, of {n} rows in all."
         )
-    choices = float(gammaln(n + 1) - gammaln(kept + 1) - gammaln(rest + 1)) + math.log(n)
-    log_delta = math.log(delta) - choices
-    if errors == rest:
-        value = 1.0
-    elif errors == 0:
-        value = -math.expm1(log_delta / rest)
-    elif log_delta > -600:
-        value = float(beta.isf(math.exp(log_delta), errors + 1, rest - errors))
-    else:  # exp(log_delta) is no float: the Chernoff bound of the same tail, a little larger
-        value = kl_inverse(errors / rest, -log_delta / rest)
+    with_choice = binomial.log(delta) - binomial.log_choices(n, kept) - binomial.log(n)
+    value = binomial.upper_limit(errors, rest, with_choice)
     note = (
         "rows drawn independently; the learner returns the same classifier from the kept rows alone"
     )
@@ -156,7 +143,7 @@ def sample_compression(
         f"sample compression ({kept} of {n} rows)",
         value,
         "error",
-        1 - delta,
+        confidence(delta),
         note,
         "Littlestone and Warmuth 1986; Langford 2005",
         guess(minority),

@@ -22,7 +22,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from linsep.arrays import FloatArray
-from linsep.bounds.bound import Bound, guess, points, share, signs
+from linsep.bounds.bound import Bound, confidence, guess, points, share, signs
+from linsep.bounds.rounding import raised
 from linsep.errors import BadInput
 
 #: Lengths tried for the mean of a prior learnt from other rows; a union bound pays for the choice.
@@ -30,6 +31,8 @@ PRIOR_LENGTHS = 2.0 ** np.arange(-2, 12)
 _ROUNDOFF = 2.0**-53
 #: Smaller shares are rounded up to it: 1/q overflows.
 _SMALLEST = 1e-300
+#: Relative error of a normal tail in float64, with room: that of its argument x counts x^2 < 1500 times.
+_TAIL_ERROR = 1e-12
 
 
 def kl_inverse(q: float, budget: float) -> float:
@@ -157,19 +160,28 @@ def pac_bayes_margin(
     length = np.linalg.norm(Z, axis=1)
     # a row that is 0 lies on every boundary, and counts as an error
     gamma = np.where(length > 0, signs(y, n) * (Z @ u) / np.where(length > 0, length, 1.0), -np.inf)
-    log = math.log((2 * math.sqrt(n) if n >= 8 else n + 1) / delta)
+    cosine_error = (4 * len(u) + 32) * _ROUNDOFF
+    gamma = gamma - cosine_error
+    log = math.log(2 * math.sqrt(n) if n >= 8 else n + 1) - math.log(delta)
     if prior is None:
-        value = _best_length(gamma, lambda mu: (mu**2 / 2 + log) / n)
+        value = _best_length(gamma, lambda mu: (mu**2 / 2 * (1 + cosine_error) + log) / n)
         note = "rows drawn independently; columns not rescaled with the help of these rows"
     else:
         if (prior[1] is None) != (b is None):
             raise BadInput("the classifier and its prior must both have an intercept, or none.")
-        cosine = float(u @ _direction(prior[0], prior[1], X.shape[1]))
+        cosine = float(u @ _direction(prior[0], prior[1], X.shape[1])) - cosine_error
         log += math.log(len(PRIOR_LENGTHS))
         value = min(
             _best_length(
                 gamma,
-                lambda mu, nu=nu: ((mu**2 - 2 * mu * nu * cosine + nu**2) / 2 + log) / n,
+                lambda mu, nu=nu: (
+                    (
+                        (mu**2 - 2 * mu * nu * cosine + nu**2) / 2
+                        + cosine_error * (mu**2 + nu**2)
+                        + log
+                    )
+                    / n
+                ),
             )
             for nu in PRIOR_LENGTHS
         )
@@ -182,7 +194,7 @@ def pac_bayes_margin(
         f"PAC-Bayes margin ({classifier})",
         value,
         "error",
-        1 - delta,
+        confidence(delta),
         note,
         "Langford and Shawe-Taylor 2002; Maurer 2004",
         guess(minority),
@@ -194,7 +206,8 @@ def _best_length(gamma: FloatArray, budget: Any) -> float:
 
     def at(log_mu: float) -> float:
         mu = math.exp(log_mu)
-        return kl_inverse(float(np.clip(norm.sf(mu * gamma).mean(), 0, 1)), max(budget(mu), 0.0))
+        share = float(norm.sf(mu * gamma).mean()) * (1 + _TAIL_ERROR) + _SMALLEST
+        return kl_inverse(min(share, 1.0), raised(max(budget(mu), 0.0)))
 
     grid = np.linspace(math.log(1e-2), math.log(1e4), 41)
     values = [at(t) for t in grid]

@@ -84,6 +84,11 @@ def downwards(x: Rational) -> float:
     return -upwards(-x)
 
 
+def raised(x: float) -> float:
+    """x >= 0, rounded up so far that 64 roundings to nearest in its computation, without cancellation, do no harm."""
+    return math.nextafter(x * (1 + 2.0**-47), math.inf)
+
+
 def root_upwards(x: Rational) -> float:
     """A float that is not below the square root of x >= 0, and is the root itself if that is a float."""
     high = upwards(x)

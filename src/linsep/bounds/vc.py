@@ -17,10 +17,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-import numpy as np
-from scipy.special import gammaln, logsumexp
-
-from linsep.bounds.bound import Bound, count, guess, share
+from linsep.bounds.binomial import log_growth
+from linsep.bounds.bound import Bound, confidence, count, guess, share
+from linsep.bounds.rounding import raised
 from linsep.errors import BadInput
 
 Constants = Literal["printed", "proven"]
@@ -125,19 +124,23 @@ def rows_needed(
     eps, delta = share("eps", eps, low_open=True), share("delta", delta, low_open=True)
     if setting not in ("agnostic", "realizable"):
         raise BadInput(f'setting must be "agnostic" or "realizable", got {setting!r}.')
-    log = math.log(1 / delta)
+    size, power = (D, 2) if setting == "agnostic" else (d, 1)
+    at_least = _countable(math.floor(1 / Fraction(eps) ** power))
     if _is_printed(constants):
-        value = (D + log) / eps**2 if setting == "agnostic" else (d + log) / eps
+        value = _countable(math.ceil(Fraction(size - math.log(delta)) / Fraction(eps) ** power))
         note = "an order of magnitude with constant 1, not a guarantee"
-        return Bound("rows needed", math.ceil(value), "rows", 1 - delta, note, setting)
+        return Bound("rows needed", value, "rows", confidence(delta), note, setting)
     if setting == "agnostic":
-        n = _smallest(lambda n: _excess(n, D, delta) <= eps)
+        n = _smallest(lambda n: _excess(n, D, delta) <= eps, at_least)
         note = f"{IID}; the fewest errors on the rows are really found (NP-hard in general)"
-        return Bound("rows needed", n, "rows", 1 - delta, note, f"{VC}; Hoeffding 1963")
-    target = math.log(delta / 2)
-    n = _smallest(lambda n: log_growth(2 * n, D) - n * eps / 2 * math.log(2) <= target)
+        return Bound("rows needed", n, "rows", confidence(delta), note, f"{VC}; Hoeffding 1963")
+    log = math.log(2) - math.log(delta)
+    n = _smallest(
+        lambda n: raised(log_growth(2 * n, D) + log) <= n * eps / 2 * math.log(2), at_least
+    )
+    n = _countable(max(n, math.ceil(8 / Fraction(eps))))
     note = f"{IID}; some halfspace makes no error on the distribution"
-    return Bound("rows needed", max(n, math.ceil(8 / eps)), "rows", 1 - delta, note, BEHW)
+    return Bound("rows needed", n, "rows", confidence(delta), note, BEHW)
 
 
 def vc_bound(
@@ -190,13 +193,14 @@ def vc_bound(
     n, D = count("n", n), count("vc_dim", vc_dim)
     if _is_printed(constants):
         D = min(D, 2 * n)  # beyond, 2n rows can be labelled in all ways and the formula turns back
-        width = math.sqrt((D * (math.log(2 * n / D) + 1) + math.log(4 / delta)) / n)
+        width = math.sqrt((D * (math.log(2 * n / D) + 1) + math.log(4) - math.log(delta)) / n)
         note = f"{IID}; the class is fixed before they are seen; constant 1, which is optimistic"
     else:
-        width = 2 * math.sqrt(2 * (log_growth(2 * n, D) + math.log(2 / delta)) / n)
+        width = 2 * math.sqrt(2 * (log_growth(2 * n, D) + math.log(2) - math.log(delta)) / n)
         note = f"{IID}; the class is fixed before they are seen"
     name = f"VC bound ({constants} constants)"
-    return Bound(name, risk + width, "error", 1 - delta, note, VC, guess(minority))
+    value = math.nextafter(risk + raised(width), math.inf)
+    return Bound(name, value, "error", confidence(delta), note, VC, guess(minority))
 
 
 def margin_dimension(d: int, radius: float, margin: float) -> int:
@@ -364,45 +368,42 @@ def discretisation_bound(
             f"bounded), got {empirical_risk!r} and {loss_range!r}."
         )
     log_size = bits * (d + 1) * math.log(2)
-    width = loss_range * math.sqrt((log_size + math.log(1 / delta)) / (2 * n))
+    width = loss_range * math.sqrt((log_size - math.log(delta)) / (2 * n))
     note = f"{IID}; the loss stays within an interval of length {loss_range:g}"
     return Bound(
         f"discretisation bound (2^{bits * (d + 1)} predictors)",
-        empirical_risk + width,
+        math.nextafter(empirical_risk + raised(width), math.inf),
         "risk",
-        1 - delta,
+        confidence(delta),
         note,
         "Hoeffding 1963 with a union over the class",
         loss_range,
     )
 
 
-def log_growth(n: int, D: int) -> float:
-    """Logarithm of sum_{k <= D} binom(n, k), the most labellings of n points (Sauer 1972)."""
-    if n <= D:
-        return n * math.log(2)
-    if D > 1_000_000:
-        return D * (math.log(n / D) + 1)
-    k = np.arange(D + 1)
-    return float(logsumexp(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
-
-
 def _excess(n: int, D: int, delta: float) -> float:
     """Excess error of the empirical minimiser: uniform for it, Hoeffding for the best, delta/2 each."""
-    uniform = math.sqrt(8 * (log_growth(2 * n, D) + math.log(4 / delta)) / n)
-    return uniform + math.sqrt(math.log(2 / delta) / (2 * n))
+    log = -math.log(delta)
+    uniform = math.sqrt(8 * (log_growth(2 * n, D) + math.log(4) + log) / n)
+    return raised(uniform + math.sqrt((math.log(2) + log) / (2 * n)))
 
 
-def _smallest(enough: Callable[[int], bool]) -> int:
-    """The least n that is enough, for a question that stays answered once it is."""
-    high = 1
+def _smallest(enough: Callable[[int], bool], low: int) -> int:
+    """The least n that is enough, for a question that stays answered once it is; ``low`` >= 1 is not enough."""
+    high = low
     while not enough(high):
-        high *= 2
-    low = high // 2
+        low, high = high, _countable(2 * high)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _countable(n: int) -> int:
+    """A number of rows, refused if it is none that a float can hold."""
+    if n > 2**1000:
+        raise BadInput("eps is too small: more than 1e301 rows would be needed.")
+    return n
 
 
 def _is_printed(constants: str) -> bool:

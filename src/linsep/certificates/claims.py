@@ -31,8 +31,10 @@ from linsep.solution import Explicit
 _CLOSE = 1e-9
 #: What underflow may take from a number in the units that users read, a few times over.
 _UNDERFLOW = 2.0**-1068
-#: Share of tol by which a bound found anew may fall short of the one claimed.
-_SHORT = 0.1
+#: Share of an error of w, found anew, that a claim may have; that of one that is rounding in good part.
+_PART, _ROUNDED = 0.01, 0.5
+#: Share of tol by which a bound found anew may fall short of the one claimed, and of the objective at most.
+_SHORT, _SHORTEST = 0.1, 1e-7
 
 
 def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
@@ -100,9 +102,15 @@ def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:
 
 
 def contradiction(
-    claimed: Optimality, parts: Sequence[Part], found: Sequence[Optimality]
+    claimed: Optimality,
+    parts: Sequence[Part],
+    found: Sequence[Optimality],
+    curved: Sequence[Optimality],
 ) -> str | None:
-    """The first statement of a claim that the data or the claim itself contradict, or None."""
+    """The first statement of a claim that the data or the claim itself contradict, or None.
+
+    ``curved`` are the proofs by curvature where the claim is one and that proves more, else what was found.
+    """
     claims = claimed.parts if claimed.parts else (claimed,)
     if len(claims) != len(parts):
         return f"The claim has {len(claims)} parts, the model {len(parts)}."
@@ -113,8 +121,8 @@ def contradiction(
                 return f"The claim contradicts itself: {name} does not follow from its parts."
         if claimed.certified != whole.certified or claimed.kind != whole.kind:
             return "The claim contradicts itself: it does not follow from its parts."
-    for claim, part, proof in zip(claims, parts, found, strict=True):
-        complaint = inconsistency(claim, part) or _deny(claim, part, proof)
+    for claim, part, proof, also in zip(claims, parts, found, curved, strict=True):
+        complaint = inconsistency(claim, part) or _deny(claim, part, proof, also)
         if complaint:
             return complaint
     return None
@@ -168,8 +176,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
         _is_close(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
     ):
         return "The claim contradicts itself: relative_gap is not gap over objective."
-    known = claim.kind != "local" and lam > 0.0 and math.isfinite(claim.coef_error)
-    if known and not hard_margin(part.loss, part.penalty):
+    if math.isfinite(claim.coef_error) and follows_from_gap(claim, part):
         ends = (claim.gap - 16 * ROUNDOFF * abs(claim.primal), claim.gap)
         strength = lam * part.penalty.scale  # 1 - l1_ratio: nothing of this underflows
         low, high = (math.sqrt(2.0 * max(gap, 0.0) / strength) for gap in ends)
@@ -181,8 +188,17 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     return None
 
 
-def _deny(claim: Optimality, part: Part, found: Optimality) -> str | None:
-    """The first statement of a claim that the rows contradict, or None."""
+def follows_from_gap(claim: Optimality, part: Part) -> bool:
+    """Whether the bound on the error of w is sqrt(2 gap/lam), as that of a dual bound is; others have to be found."""
+    return (
+        claim.kind != "local"
+        and part.penalty.modulus > 0.0
+        and not hard_margin(part.loss, part.penalty)
+    )
+
+
+def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) -> str | None:
+    """The first statement of a claim that the rows contradict, or None; its bounds may be those of either proof."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
@@ -201,10 +217,14 @@ def _deny(claim: Optimality, part: Part, found: Optimality) -> str | None:
         return "The objective at the coefficients of the model is not the one claimed."
     if claim.dual > attained:
         return "The lower bound claimed lies above an objective that is attained."
-    if claim.dual > found.dual + _shortfall(claim, part, found, slack):
+    if all(claim.dual > each.dual + _shortfall(claim, part, each, slack) for each in (found, also)):
         return "The gap claimed is smaller than the one that can be proven."
     if claim.relative_gap == 0.0 < claim.gap and found.relative_gap != 0.0:
         return "The objective is not zero to working precision."
+    if not follows_from_gap(claim, part) and claim.gap > 0.0:
+        share = _ROUNDED if also.rounding > _PART * also.gap else 1.0 - _PART
+        if claim.coef_error < share * min(found.coef_error, also.coef_error):
+            return "The error of w claimed is smaller than the one that can be proven."
     return None
 
 
@@ -217,9 +237,7 @@ def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -
     scale = max(abs(claim.primal), abs(found.primal))
     if found.kind == "exact":
         return 0.0 if claim.kind == "exact" else 64 * ROUNDOFF * scale
-    if claim.kind == "local" != found.kind:
-        return math.inf  # a bound by curvature may be sharper than any dual point
-    return slack + 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
+    return slack + 2.0 * found.rounding + min(_SHORT * part.tol, _SHORTEST) * scale
 
 
 def another_objective(claim: Optimality, part: Part, found: Optimality) -> bool:

@@ -164,7 +164,12 @@ def verify(
             for part, claim in zip(parts, claims, strict=False)
         ]
         found = combine(each)
-    complaint = complaint or contradiction(claimed, parts, each)
+        if not complaint:
+            curved = [
+                _by_curvature_too(part, claim, proof)
+                for part, claim, proof in zip(parts, claims, each, strict=False)
+            ]
+            complaint = contradiction(claimed, parts, each, curved)
     if complaint:
         raise CertificateError(
             f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
@@ -181,18 +186,33 @@ def verify(
     return found
 
 
-def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optimality:
-    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the goal."""
+def _by_curvature_too(part: Part, claim: Optimality, found: Optimality) -> Optimality:
+    """The proof by curvature of a claim that is one, where what was found by other means proves less; else what was."""
+    weaker = claim.gap < found.gap or claim.coef_error < found.coef_error
+    if claim.kind != "local" or not weaker or found.kind == "local":
+        return found
+    return recheck_part(part, curvature=True)
+
+
+def recheck_part(
+    part: Part, *, exact: bool = False, goal: Goal = ANY, curvature: bool = False
+) -> Optimality:
+    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the goal.
+
+    ``curvature`` asks for the local bound wherever there is one, even if it takes long.
+    """
     if exact:  # rows are read to memory, and every weight is multiplied by the factor of the loss
         part = in_memory(part)
     else:
         factor = loss_factor(part.loss, part.penalty)
         if not factor.plain:
-            return factor.certificate(recheck_part(factor.part(part)), part.tol)
+            plain = recheck_part(factor.part(part), curvature=curvature)
+            return factor.certificate(plain, part.tol)
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
         goal = goal.times_power_of_two(-units.objective)
-        return units.certificate(recheck_part(units.part(part), exact=exact, goal=goal))
+        part = units.part(part)
+        return units.certificate(recheck_part(part, exact=exact, goal=goal, curvature=curvature))
     if not part.loss.convex:
         raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
     if not np.isfinite(part.W).all():
@@ -211,7 +231,7 @@ def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optima
         proven = exact_certificate(repair_dual(part), goal)
         # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
         return proven if proven.certified else min([proven, *_by_relaxation(part)], key=preference)
-    found = _recheck(part)
+    found = _recheck(part, curvature)
     if found.relative_gap <= _SHARP * part.tol:
         return found
     return min([found, *_by_relaxation(part)], key=preference)
@@ -239,8 +259,8 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     return found
 
 
-def _recheck(part: Part) -> Optimality:
-    """Duality, and curvature where it may do better."""
+def _recheck(part: Part, curvature: bool = False) -> Optimality:
+    """Duality, and curvature where it may do better, or where it is asked for."""
     if not part.penalty.uniform:
         return group_certificate(part)
     lam, l1 = part.penalty.l2, part.penalty.l1
@@ -250,9 +270,11 @@ def _recheck(part: Part) -> Optimality:
     here = location_of(part.X) is not Location.CLUSTER
     if best is not None and not best.certified and pointwise and here:
         best = min(best, precise_certificate(part), key=preference)
-    if local_only or (best is not None and _second_bound_pays(part, best)):
+    if local_only or (best is not None and _second_bound_pays(part, best, curvature)):
         local = softmax_local_certificate(part) if not pointwise else local_certificate(part)
-        best = local if best is None else min(best, local, key=preference)
+        if best is None or curvature:
+            return local
+        best = min(best, local, key=preference)
     assert best is not None
     return best
 
@@ -269,13 +291,13 @@ def _by_relaxation(part: Part) -> Iterator[Optimality]:
             yield simple.certificate(found, part.W, mass)
 
 
-def _second_bound_pays(part: Part, dual: Optimality) -> bool:
-    """Whether to try the local bound: where duality falls short, or where it is cheap."""
+def _second_bound_pays(part: Part, dual: Optimality, asked: bool) -> bool:
+    """Whether to try the local bound: where it is asked for, where duality falls short, or where it is cheap."""
     n, d = part.X.shape
     size = (d + 1) * part.W.shape[1]
     if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:
         return False
-    return not dual.certified or n * size * size <= _SECOND_BOUND_WORK
+    return asked or not dual.certified or n * size * size <= _SECOND_BOUND_WORK
 
 
 def _by_duality(part: Part) -> Optimality:

@@ -9,12 +9,10 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.estimators import parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
-from linsep.interrupts import time_limit
 from linsep.losses import CoupledLoss, Loss
 from linsep.tuning import Tuning, tune
 from linsep.tuning.results import cv_results
@@ -59,21 +57,20 @@ class _Choosing(Classification):
             raise BadInput(
                 f"{type(self).__name__} has no offset: fit {self._plain.__name__}(C=...) with it, for each C."
             )
-        with time_limit(parameters.limit("time_limit", self.time_limit, "seconds")):
-            tuning = tune(
-                self._unchosen(),
-                X,
-                y,
-                self.Cs,
-                l1_ratios=getattr(self, "l1_ratios", None),
-                cv=self.cv,
-                scoring=self.scoring,
-                rule=self.rule,
-                sample_weight=sample_weight,
-                groups=groups,
-                random_state=self.random_state,
-                keep=True,
-            )
+        tuning = tune(
+            self._unchosen(),
+            X,
+            y,
+            self.Cs,
+            l1_ratios=getattr(self, "l1_ratios", None),
+            cv=self.cv,
+            scoring=self.scoring,
+            rule=self.rule,
+            sample_weight=sample_weight,
+            groups=groups,
+            random_state=self.random_state,
+            keep=True,
+        )
         fitted = vars(tuning.best_estimator_)
         state: dict[str, Any] = self.__dict__
         state.pop("feature_names_in_", None)

@@ -30,11 +30,12 @@ from linsep.tuning.grids import grid_of
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import Tuning, ValidationCurve
 from linsep.tuning.scoring import Score, resolve
-from linsep.tuning.tunable import tunable
+from linsep.tuning.tunable import tunable, within_its_time_limit
 
 RULES = ("best", "one_standard_error")
 
 
+@within_its_time_limit
 def tune(  # noqa: PLR0913
     estimator: Any,
     X: Any,
@@ -61,8 +62,8 @@ def tune(  # noqa: PLR0913
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        An estimator of linsep, fitted or not; its own C is not used. The steps of a pipeline are fitted to the training
-        rows of every fold, once for all C.
+        An estimator of linsep, fitted or not; its own C is not used, and its ``time_limit`` is one for the whole grid.
+        The steps of a pipeline are fitted to the training rows of every fold, once for all C.
     X, y : array-likes
         As for ``fit``. A scan (``linsep.scan``) may contain y and the weights.
     Cs : array of floats, int or None
@@ -322,4 +323,4 @@ def warn_uncertified(certificates: Iterable[Optimality], whole: str) -> None:
         text = (
             f"{len(short)} of {len(proofs)} models of the {whole} are not certified. Worst: {worst}"
         )
-        warnings.warn(ConvergenceWarning(text, worst), stacklevel=3)
+        warnings.warn(ConvergenceWarning(text, worst), stacklevel=4)

@@ -19,9 +19,10 @@ from linsep.tuning.grid_search import read, tunable_parts, warn_uncertified
 from linsep.tuning.grids import grid_of
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import Path
-from linsep.tuning.tunable import tunable
+from linsep.tuning.tunable import tunable, within_its_time_limit
 
 
+@within_its_time_limit
 def path(
     estimator: Any, X: Any, y: Any = None, Cs: Any = None, *, sample_weight: Any = None
 ) -> Path:
@@ -30,8 +31,8 @@ def path(
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        An estimator of linsep with a parameter C; it is not changed. The steps of a pipeline are fitted once, and the
-        coefficients are those of the transformed features.
+        An estimator of linsep with a parameter C; it is not changed, and its ``time_limit`` is one for the whole path.
+        The steps of a pipeline are fitted once, and the coefficients are those of the transformed features.
     X, y : array-likes
         As for ``fit``; X may be a scan.
     Cs : array of floats, int or None

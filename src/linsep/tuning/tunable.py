@@ -6,11 +6,16 @@ Other estimators need none of them: their models are fitted one after another.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
+from linsep import interrupts
+from linsep.arguments import number
 from linsep.arrays import FloatArray
+from linsep.pipelines import take_apart
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
 
@@ -27,6 +32,26 @@ class Tunable(Protocol):
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> Any:
         """A fitted estimator whose one feature is the score x.w + b of the model ``fit``."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def within_its_time_limit(call: Callable[P, R]) -> Callable[P, R]:
+    """``call``, whose first argument is an estimator or a pipeline, ends when the estimator's ``time_limit`` does.
+
+    The limit is one for all its fits together.
+    """
+
+    @wraps(call)
+    def limited(*args: P.args, **given: P.kwargs) -> R:
+        estimator = args[0] if args else given.get("estimator")
+        limit = getattr(take_apart(estimator).model, "time_limit", None)
+        with interrupts.time_limit(None if limit is None else number("time_limit", limit)):
+            return call(*args, **given)
+
+    return limited
 
 
 def tunable(estimator: Any) -> Tunable | None:

@@ -42,7 +42,7 @@ def solve(
     project: Operator = lambda v: v,
     renew: Callable[[], bool] = lambda: False,
 ) -> Iterate:
-    """Iterate from x = 0 until ``ends``, ``limit`` products, or a direction without positive curvature.
+    """Iterate from x = 0 until ``ends``, ``limit`` products, no residual, or a direction without positive curvature.
 
     ``project`` keeps residuals and directions in a subspace that rounding would leave. ``renew`` is asked after every
     product whether the preconditioner was replaced; the directions then begin anew from the present x.
@@ -53,7 +53,7 @@ def solve(
     at.rho_first = at.rho_before = at.rho
     while at.products < limit:
         at.ended = ends(at)
-        if at.ended:
+        if at.ended or at.rho == 0.0:
             break
         if at.products and renew():
             p = project(precondition(at.r))

@@ -203,7 +203,7 @@ class QuasiNewton:
         if problem.lam == 0.0 or self.steps < 0:
             return self._fallback(run, theta, value, g)
         if self._start is None:
-            pairs = problem.data.n_entries // (PAIR * problem.data.d)
+            pairs = problem.data.n_entries // (PAIR * max(1, problem.data.d))
             if not pairs and problem.data.location is not Location.CLUSTER:
                 self.steps = -1  # conjugate gradients take more sweeps and less time
                 return self._fallback(run, theta, value, g)
