@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.data import Location
+from linsep.data import Location, mapped_vectors
 from linsep.problem import Problem, dot
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
@@ -183,7 +183,7 @@ class ConjugateGradients:
         if apply is None:
             apply = partial(_divided, diagonal)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
-
+        mapped_vectors.release(g)  # memory is short during the products
         direction, count = np.zeros(problem.order), itertools.count()
 
         def product(v: FloatArray) -> FloatArray:

@@ -17,10 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.data import mapped_vectors
 from linsep.problem import Problem, Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
-from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
+from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run
 
 FINE = 1e-15  # a decrement below this share of P is rounding noise
 WRONG_CURVATURE_STEP = 0.1  # length of a step that shows the curvatures to be wrong
@@ -139,7 +140,7 @@ def solve(
     """Newton's method from theta; ``attempt`` may choose the points, and do all at once there."""
     run = Run(problem, stop)
     theta = theta.copy()
-    dual = linearised(theta, np.zeros_like(theta))
+    dual = Linearised(theta.reshape(-1, 1), np.zeros((len(theta), 1)))
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.loss.straight_tails)
     short_steps = 0
@@ -151,14 +152,17 @@ def solve(
                 run.check_limits()
                 if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                     value, g = problem.value_gradient(theta, curvatures.blend)
-                found = direction(run, theta, value, g)
-                delta, decrement, left = found
+                theta, g = run.stored(theta), run.stored(g)
+                delta, decrement, left = found = direction(run, theta, value, g)
+                mapped_vectors.release(g)
                 tried = None
                 if not curvatures.blend:
                     dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
                     short = _short(problem, stop, value, decrement, left)
                     tried = attempt(run, theta, value, g, dual) if attempt else None
-                    if _close(run, theta + delta, dual, tried, short):
+                    closed = _close(run, theta, delta, dual, tried, short)
+                    dual = run.aside(dual)
+                    if closed:
                         status = Status.CERTIFIED
                         break
                 run.check_limits()
@@ -166,6 +170,7 @@ def solve(
                 length, trial, new_value, g = _advance(
                     run, theta, value, g, found, curvatures, tried
                 )
+                del found, delta, tried  # memory is short during a pass
                 if tiny or new_value < value:
                     theta, value = trial, new_value
                     run.record(value)
@@ -197,12 +202,17 @@ def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status
 
 
 def _close(
-    run: Run[Problem], at: FloatArray, dual: Linearised, tried: Tried | None, short: bool
+    run: Run[Problem],
+    theta: FloatArray,
+    delta: FloatArray,
+    dual: Linearised,
+    tried: Tried | None,
+    short: bool,
 ) -> bool:
     """Whether the gap is closed after a short step, or at the point that was tried."""
     if tried is not None:
         return run.close(tried.at, dual, tried.sums)
-    return short and run.close(at, dual)
+    return short and run.close(theta + delta, dual)
 
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
