@@ -220,7 +220,9 @@ class ConjugateGradients:
         self.products, self.stalled = at.products, not at.ended
         db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
         delta = np.append(at.x, db)
-        return delta, -dot(g, delta), dot(at.r, at.r)
+        decrement = -dot(g, delta)
+        mapped_vectors.release(g)
+        return delta, decrement, dot(at.r, at.r)
 
     @staticmethod
     def _enough(

@@ -17,7 +17,6 @@ from typing import Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.data import mapped_vectors
 from linsep.problem import Problem, Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
@@ -152,15 +151,20 @@ def solve(
                 run.check_limits()
                 if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                     value, g = problem.value_gradient(theta, curvatures.blend)
-                theta, g = run.stored(theta), run.stored(g)
+                g = run.stored(g)
                 delta, decrement, left = found = direction(run, theta, value, g)
-                mapped_vectors.release(g)
                 tried = None
                 if not curvatures.blend:
                     dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
-                    short = _short(problem, stop, value, decrement, left)
                     tried = attempt(run, theta, value, g, dual) if attempt else None
-                    closed = _close(run, theta, delta, dual, tried, short)
+                    closed = _close(
+                        run,
+                        theta,
+                        found,
+                        dual,
+                        tried,
+                        _short(problem, stop, value, decrement, left),
+                    )
                     dual = run.aside(dual)
                     if closed:
                         status = Status.CERTIFIED
@@ -172,7 +176,7 @@ def solve(
                 )
                 del found, delta, tried  # memory is short during a pass
                 if tiny or new_value < value:
-                    theta, value = trial, new_value
+                    theta, value = run.stored(trial), new_value
                     run.record(value)
                     recession.refuse_separated(problem, theta, value)
                     if not curvatures.blend and (tiny or value == 0.0):
@@ -185,6 +189,7 @@ def solve(
                     changed = curvatures.to_secant()
                     if not changed:
                         break
+                del trial
                 if changed:
                     value, g = problem.value_gradient(theta, curvatures.blend)
     except LimitReached as limit:
@@ -204,7 +209,7 @@ def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status
 def _close(
     run: Run[Problem],
     theta: FloatArray,
-    delta: FloatArray,
+    step: Step,
     dual: Linearised,
     tried: Tried | None,
     short: bool,
@@ -212,7 +217,7 @@ def _close(
     """Whether the gap is closed after a short step, or at the point that was tried."""
     if tried is not None:
         return run.close(tried.at, dual, tried.sums)
-    return short and run.close(theta + delta, dual)
+    return short and run.close(theta + step[0], dual)
 
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
