@@ -132,7 +132,7 @@ def test_a_thread_does_not_run_ahead_with_long_sums():
         seen = []
         late.start()
         openers = [lambda k: k] * 2
-        total = add_up([(add, 200_000)], 8, 10**9, openers, lambda: pool)[0]
+        total = add_up([(add, 200_000)], 8, 10**9, openers, lambda: pool, 4e6)[0]
     assert total[0] == 36 and total[1:].sum() == 0
     assert sorted(seen) == [0, 1]
 
@@ -144,4 +144,4 @@ def test_a_failing_thread_stops_the_others():
         out[0] += 1
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="block 1"):
-        add_up([(add, 200_000)], 8, 10**9, [lambda k: k] * 2, lambda: pool)
+        add_up([(add, 200_000)], 8, 10**9, [lambda k: k] * 2, lambda: pool, 4e6)

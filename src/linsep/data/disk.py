@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
+_ROOM = 16 << 20  # bytes of partial sums: long ones are made by fewer threads
+
+
 class Disk(LocalDataset):
     """Rows on disk, with their targets. The bits are those of the same rows in memory."""
 
@@ -68,9 +71,8 @@ class Disk(LocalDataset):
             self.X.refuse_change()
         openers = [partial(self._open, [], scratch=s, features=features) for s in self._scratch]
         try:
-            return add_up(
-                wanted, len(self.edges) - 1, self.n_entries, openers, lambda: self._workers
-            )
+            blocks = len(self.edges) - 1
+            return add_up(wanted, blocks, self.n_entries, openers, lambda: self._workers, _ROOM)
         finally:
             self._release(slice(None))
 

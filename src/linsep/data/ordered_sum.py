@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
@@ -93,17 +94,18 @@ def add_up(
     n_entries: int,
     openers: Sequence[Callable[[int], Block]],
     helpers: Callable[[], Executor],
+    room: float = math.inf,
 ) -> list[FloatArray]:
     """Sums over the blocks, in block order; each thread takes the next span that nobody has taken.
 
     A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing. Each block
     is added to every sum while it is in the cache. ``openers`` opens block k, one function for each thread. Memory
-    holds at most one long accumulator for each thread and the total.
+    holds about two accumulators for each thread; with ``room``, the total and accumulators of at most so many bytes.
     """
     functions, sizes = zip(*wanted, strict=True)
     turns = _turns(blocks, n_entries, sizes)
-    long = sum(sizes) > _SHORT
-    total = _Total(len(turns), len(openers) - 1 if long else len(turns))
+    parts_at_once = max(1, int(min(len(turns), room / (8 * sum(sizes)))))
+    total = _Total(len(turns), parts_at_once - 1)
     take, running = count().__next__, True
 
     def walk(opened: Callable[[int], Block]) -> None:

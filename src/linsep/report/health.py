@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ class Columns:
     def constant(self) -> BoolArray:
         """Columns with one value only."""
         return np.asarray(self.low == self.high)
+
+    def without_range(self) -> Columns:
+        """Mean and spread alone: hashed columns are many, and their ranges are not shown."""
+        return replace(self, low=np.empty(0), high=np.empty(0))
 
 
 @dataclass

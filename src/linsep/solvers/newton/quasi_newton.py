@@ -211,7 +211,11 @@ class QuasiNewton:
             if not pairs and problem.data.location is not Location.CLUSTER:
                 self.steps = -1  # conjugate gradients take more sweeps and less time
                 return self._fallback(run, theta, value, g)
-            self._start = _start(problem, theta, g, self._seed, self._sampled)
+            first = _start(problem, theta, g, self._seed, self._sampled)
+            self._start = first._replace(
+                mu=run.stored(first.mu), diagonal=run.stored(first.diagonal)
+            )
+            del first
             on_disk = problem.data.location is Location.DISK
             self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)), on_disk)
         self.steps += 1
@@ -224,12 +228,14 @@ class QuasiNewton:
             self.steps = -1
             return self._fallback(run, theta, value, g)
         z = self._solve(slope)
-        self._remember(theta, slope, z)
+        self._remember(run, theta, slope, z)
         left = math.hypot(size, self._start.error * float(g[-1]))  # after the intercept's step
         if left * left <= CLOSED * goal * goal:
             return _last_step(problem, g, left)
         step, decrement = self._step(slope, z)
         step[-1] -= dot(mu, step[:-1])
+        mapped_vectors.release(mu)
+        mapped_vectors.release(self._start.diagonal)
         return step, decrement, math.inf
 
     def _too_slow(self, size: float, goal: float) -> bool:
@@ -273,7 +279,9 @@ class QuasiNewton:
             out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
         return out
 
-    def _remember(self, theta: FloatArray, slope: FloatArray, z: FloatArray) -> None:
+    def _remember(
+        self, run: Run[Problem], theta: FloatArray, slope: FloatArray, z: FloatArray
+    ) -> None:
         """Add the last change, if P is convex along it beyond rounding."""
         assert self._start is not None
         here = theta.copy()
@@ -283,7 +291,7 @@ class QuasiNewton:
             s, y, change = (np.subtract(a, b, out=b) for a, b in zip(new, self._last, strict=True))
             if dot(s, y) > 1e-12 * math.sqrt(dot(s, s) * dot(y, y)):
                 self._pairs.add(s, y, change)
-        self._last = here, slope, z
+        self._last = run.stored(here), run.stored(slope), run.stored(z)
 
     def _step(self, slope: FloatArray, z: FloatArray) -> tuple[FloatArray, float]:
         """-B g and the squared decrement g.B g."""
