@@ -118,8 +118,9 @@ class _Pairs:
                 products[:-1, :-1] = products[1:, 1:].copy()
             self.count -= 1
         k = self.count
-        self.S[k], self.Y[k] = s, y
+        self.S[k] = s
         mapped_vectors.release(self.S[k])
+        self.Y[k] = y
         mapped_vectors.release(self.Y[k])
         self.count = k + 1
         along = _rows_times(self.S[: k + 1], y)
@@ -221,6 +222,7 @@ class QuasiNewton:
         self.steps += 1
         mu = self._start.mu
         slope = centre_gradient(g, mu)
+        mapped_vectors.release(g)  # here and below: memory is short when rows are on disk
         size = math.sqrt(dot(slope[:-1], slope[:-1]))
         self._sizes.append(size)
         goal = math.sqrt(2.0 * problem.lam * run.stop.tol * abs(value))
@@ -235,7 +237,6 @@ class QuasiNewton:
         step, decrement = self._step(slope, z)
         step[-1] -= dot(mu, step[:-1])
         mapped_vectors.release(mu)
-        mapped_vectors.release(self._start.diagonal)
         return step, decrement, math.inf
 
     def _too_slow(self, size: float, goal: float) -> bool:
@@ -275,6 +276,7 @@ class QuasiNewton:
         """M^-1 v."""
         assert self._start is not None
         out: FloatArray = v / self._start.diagonal
+        mapped_vectors.release(self._start.diagonal)
         if self._inverse is not None:
             out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
         return out
@@ -286,6 +288,8 @@ class QuasiNewton:
         assert self._start is not None
         here = theta.copy()
         here[-1] += dot(self._start.mu, theta[:-1])
+        mapped_vectors.release(theta)
+        mapped_vectors.release(self._start.mu)
         if self._last is not None:
             new = here, slope, z
             s, y, change = (np.subtract(a, b, out=b) for a, b in zip(new, self._last, strict=True))
