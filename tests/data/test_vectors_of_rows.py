@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linsep import LogisticRegression, verify
 from linsep.data import mapped_vectors, row_starts
 from linsep.data.disk import Disk
 from linsep.data.layout import sparse_edges
@@ -145,3 +146,23 @@ def test_a_failing_thread_stops_the_others():
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="block 1"):
         add_up([(add, 200_000)], 8, 10**9, [lambda k: k] * 2, lambda: pool, 4e6)
+
+
+@pytest.mark.parametrize("columns", [3000, 60_000])
+def test_solvers_find_the_same_bits_with_their_vectors_in_files(columns, monkeypatch):
+    """Quasi-Newton steps with few columns, conjugate gradients with many."""
+    rng = np.random.default_rng(0)
+    n, k = 30_000, 40
+    places = np.sort(rng.integers(0, columns, (n, k)), axis=1).ravel()
+    X = sp.csr_matrix((rng.normal(size=n * k), places, np.arange(n + 1) * k), (n, columns))
+    X.sum_duplicates()
+    y = X[:, :50].sum(axis=1).A1 + rng.logistic(size=n) > 0.0
+    in_memory = LogisticRegression(C=0.1, solver="newton-cg").fit(X, y)
+    monkeypatch.setattr(mapped_vectors, "_SHORT", 0)
+    with stored_rows([X[:9000], X[9000:]], columns, None) as scan:
+        on_disk = LogisticRegression(C=0.1, solver="newton-cg").fit(scan, y)
+        assert scan.reads > 2
+    assert (on_disk.coef_ == in_memory.coef_).all() and in_memory.certificate_.certified
+    assert on_disk.certificate_ == in_memory.certificate_
+    assert on_disk.n_passes_ == in_memory.n_passes_
+    assert verify(on_disk, X, y).certified
