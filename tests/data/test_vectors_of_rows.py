@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from tuned import tuning
 
 from linsep import LogisticRegression, verify
-from linsep.data import mapped_vectors, row_starts
+from linsep.data import mapped_vectors
 from linsep.data.disk import Disk
 from linsep.data.layout import sparse_edges
 from linsep.data.memory import Memory
@@ -60,10 +61,8 @@ def test_released_pages_are_not_resident():
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=15), st.integers(1, 7))
 def test_row_starts_answer_as_the_cumulated_lengths(lengths, step):
-    plain, starts = np.cumsum([0, *lengths]), RowStarts(np.array(lengths))
-    before = row_starts._STEP
-    try:
-        row_starts._STEP = step
+    plain = np.cumsum([0, *lengths])
+    with tuning(starts_step=step):
         starts = RowStarts(np.array(lengths))
         assert starts.n == len(lengths) and starts.total == plain[-1]
         for lo in range(starts.n + 1):
@@ -71,9 +70,7 @@ def test_row_starts_answer_as_the_cumulated_lengths(lengths, step):
                 assert starts.between(lo, hi).tolist() == plain[lo : hi + 1].tolist()
         values = np.arange(plain[-1] + 1)
         found = starts.searchsorted(values)
-        assert found.tolist() == np.searchsorted(plain, values).tolist()
-    finally:
-        row_starts._STEP = before
+    assert found.tolist() == np.searchsorted(plain, values).tolist()
 
 
 def test_row_lengths_take_few_bytes():
@@ -149,7 +146,7 @@ def test_a_failing_thread_stops_the_others():
 
 
 @pytest.mark.parametrize("columns", [3000, 60_000])
-def test_solvers_find_the_same_bits_with_their_vectors_in_files(columns, monkeypatch):
+def test_solvers_find_the_same_bits_with_their_vectors_in_files(columns, tuned):
     """Quasi-Newton steps with few columns, conjugate gradients with many."""
     rng = np.random.default_rng(0)
     n, k = 30_000, 40
@@ -158,7 +155,7 @@ def test_solvers_find_the_same_bits_with_their_vectors_in_files(columns, monkeyp
     X.sum_duplicates()
     y = X[:, :50].sum(axis=1).A1 + rng.logistic(size=n) > 0.0
     in_memory = LogisticRegression(C=0.1, solver="newton-cg").fit(X, y)
-    monkeypatch.setattr(mapped_vectors, "_SHORT", 0)
+    tuned(short_vectors=0)
     with stored_rows([X[:9000], X[9000:]], columns, None) as scan:
         on_disk = LogisticRegression(C=0.1, solver="newton-cg").fit(scan, y)
         assert scan.reads > 2

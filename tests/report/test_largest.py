@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tuned import tuning
 
-from linsep.report import largest as module
 from linsep.report.largest import largest
 
 
@@ -12,10 +12,7 @@ from linsep.report.largest import largest
 def test_largest_is_the_head_of_a_stable_sort(values, most, together):
     x = np.array(values, dtype=float)
     x[x == -3] = -np.inf
-    before, module._TOGETHER = module._TOGETHER, together
-    try:
+    with tuning(looked_at_together=together):
         found = largest(lambda some: x[some], len(x), most)
-    finally:
-        module._TOGETHER = before
     wanted = [at for at in np.argsort(-x, kind="stable")[:most].tolist() if x[at] > -np.inf]
     assert found.tolist() == wanted
