@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -14,11 +15,13 @@ from tuned import tuning
 from linsep import LogisticRegression, verify
 from linsep.data import mapped_vectors
 from linsep.data.disk import Disk
+from linsep.data.entrance import labels
 from linsep.data.layout import sparse_edges
 from linsep.data.memory import Memory
 from linsep.data.ordered_sum import add_up
 from linsep.data.row_starts import RowStarts
 from linsep.data.scanning import stored_rows
+from linsep.tables import from_frame
 
 LONG = 300_000  # numbers that are not short
 
@@ -163,3 +166,24 @@ def test_solvers_find_the_same_bits_with_their_vectors_in_files(columns, tuned):
     assert on_disk.certificate_ == in_memory.certificate_
     assert on_disk.n_passes_ == in_memory.n_passes_
     assert verify(on_disk, X, y).certified
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"]])
+def test_labels_are_encoded_some_at_a_time(names):
+    n = 150_000
+    y = np.array(names, object)[np.random.default_rng(0).integers(0, len(names) - 1, n)]
+    y[-1] = names[-1]
+    found = labels.known(y, n, "fit")
+    assert found.classes.tolist() == names
+    assert (found.classes[found.codes.astype(int)] == y).all()
+
+
+def test_some_rows_of_a_table_are_numbered_in_two_bytes():
+    table = from_frame(pa.table({"x": np.arange(1000.0), "s": [f"v{k % 7}" for k in range(1000)]}))
+    rows = np.flatnonzero(np.arange(1000) % 3 == 0)
+    some = table.take(rows)
+    assert all(part.rows.itemsize <= 2 for part in some.batches)
+    assert some.values("x").tolist() == rows.tolist()
+    again = some.take(np.array([1, 5, 300]))
+    assert again.values("x").tolist() == [3.0, 15.0, 900.0]
+    assert [again.levels["s"][k] for k in again.values("s")] == ["v3", "v1", "v4"]
