@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import linsep
 from linsep.cli import main
+from linsep.cli.fitting import Numbers
 
 RNG = np.random.default_rng(2)
 
@@ -192,3 +194,12 @@ def test_several_files_are_one_table(here):
     frame.rename(columns={"x": "z"}).to_csv("parts/c.csv", index=False)
     with pytest.raises(linsep.errors.BadInput, match="no column 'x'"):
         linsep.read_table("parts/*.csv", "y")
+
+
+def test_separability_of_wide_sparse_tables_is_not_looked_at_beyond_a_million_entries():
+    """It takes hundreds of passes, and all rows in memory, where columns are many."""
+    y = np.zeros(4000)
+    assert Numbers(sp.csr_matrix((4000, 2000)), y).wide
+    assert not Numbers(sp.csr_matrix((4000, 1000)), y).wide
+    assert not Numbers(np.zeros((4000, 2000)), y).wide
+    assert Numbers(np.zeros((10, 20)), y[:10]).wide

@@ -150,11 +150,10 @@ def _error_with_ridge(
 ) -> float:
     """Error of the dual value for lam > 0 beyond that of the terms."""
     d, off = len(w), at - w
-    conjugate = 0.5 * lam * dot(at, at) + l1 * float(np.abs(at).sum())
-    error = min(
-        sums.v_error * math.sqrt(dot(at, at)),
-        sums.v_error_along + sums.v_error * math.sqrt(dot(off, off)),
-    )
+    along = sums.v_error_along + sums.v_error * math.sqrt(dot(off, off))
+    del off  # memory may be short
+    conjugate = 0.5 * lam * dot(at, at) + (l1 * float(np.abs(at).sum()) if l1 else 0.0)
+    error = min(sums.v_error * math.sqrt(dot(at, at)), along)
     error += score_share(d) * conjugate + _UNDERFLOW * d / lam
     moved = sums.v_error
     if fit_intercept:

@@ -31,14 +31,16 @@ from linsep.cli.memory import give_back, return_at_once
 from linsep.cli.modelling import Judgement
 from linsep.cli.output import Outcome, say
 from linsep.data import Location, location_of
+from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.model_files import LARGEST_DIGEST
 from linsep.report.writing import require
+from linsep.separability.decision import WIDE
 from linsep.tables import Encoder, Table
 from linsep.tuning import splits
 
 _SEPARATE = 20_000_000  # entries up to which separability is looked at
-_SEPARATE_WIDE = 1_000_000  # of tables with more columns than rows: coordinates in the span of the rows are dense
+_SEPARATE_WIDE = 1_000_000  # of wide tables, on which that takes many passes, or dense coordinates
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -178,8 +180,13 @@ class Numbers:
 
     @property
     def wide(self) -> bool:
-        """Whether there are more columns than rows."""
-        return self.stored is None and self.X.shape[1] > self.X.shape[0]
+        """Whether there are more columns than rows, or many sparse ones."""
+        if self.stored is not None:
+            return False
+        n, d = self.X.shape
+        return bool(
+            d > n or (d > WIDE and is_sparse(self.X.rows if storage.on_disk(self.X) else self.X))
+        )
 
     @property
     def digestible(self) -> tuple[Any, Any] | None:

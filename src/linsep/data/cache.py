@@ -17,6 +17,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ from linsep.data.files.numeric import NumericBatch, NumericFiles
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED
 from linsep.data.pieces import PieceFile, PieceWriter
+from linsep.data.row_starts import RowStarts, smallest
 from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
 
-_VERSION = 4
+_VERSION = 5
 _PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
 _MANIFEST = "manifest.json"
 _TRIES, _PAUSE = 50, 0.1  # seconds between two looks at a cache that another process replaces
@@ -65,14 +67,14 @@ class Writer:
         self._files: dict[str, PieceWriter] = {}
         self._first: NumericBatch | None = None
         self._weight: list[FloatArray] = []
-        self._lengths: list[IntArray] = []
+        self._lengths: list[npt.NDArray[Any]] = []
         self._n = self._widest = 0
         self._lowest = 1  # column number
 
     def add(self, batch: NumericBatch, source: object) -> None:
         """Append a batch; all must have the same columns."""
         if self._first is None:
-            self._first = batch
+            self._first = replace(batch, X=batch.X[:0].copy(), y=None, weight=None)  # facts of it
             self._begin(batch)
         first = self._first
         if batch.names != first.names or self._sparse != hasattr(batch.X, "indptr"):
@@ -126,7 +128,7 @@ class Writer:
         for name, rows in (("", X), ("shelf-", X[self._on_shelf(X)])):
             self._files[name + "values"].write(rows.data)
             self._files[name + "columns"].write(rows.indices.astype(np.int32))
-        self._lengths.append(np.diff(X.indptr).astype(np.int64))
+        self._lengths.append(smallest(np.diff(X.indptr)))
 
     def finish(self, y: npt.NDArray[Any] | None = None) -> None:
         """Write the vectors and, last, the manifest."""
@@ -148,12 +150,12 @@ class Writer:
         }
         vectors: dict[str, Any] = {"y": [] if y is None else [y], "weight": self._weight}
         if self._sparse:
-            vectors["starts"] = [np.cumsum(np.concatenate([[0], *self._lengths]))]
+            vectors["lengths"] = self._lengths
         for name, parts in vectors.items():
             if parts:
                 path = self._directory / f"{name}.npy"
                 np.save(path, np.concatenate(parts), allow_pickle=False)
-                manifest["vectors"][name] = zlib.crc32(path.read_bytes())
+                manifest["vectors"][name] = _checksum_of(path)
         text = json.dumps(manifest)
         with (self._directory / _MANIFEST).open("x", encoding="utf-8") as stream:
             stream.write(f"{_checksum(text)}\n{text}")
@@ -190,7 +192,7 @@ def open_cache(directory: Path) -> Opened:
         vectors = {}
         for name, checksum in manifest["vectors"].items():
             path = directory / f"{name}.npy"
-            if zlib.crc32(path.read_bytes()) != checksum:
+            if _checksum_of(path) != checksum:
                 raise Damaged
             vectors[name] = np.load(path, allow_pickle=False)
         files = {
@@ -203,8 +205,8 @@ def open_cache(directory: Path) -> Opened:
     rows: StoredRows
     few: StoredRows
     if manifest["sparse"]:
-        shift, starts = manifest["shift"], vectors["starts"]
-        own = np.append(0, np.cumsum(np.diff(starts)[aside]))
+        shift, lengths = manifest["shift"], vectors["lengths"]
+        own, starts = RowStarts(lengths[aside]), RowStarts(lengths)
         few = CsrRows(files["shelf-values"], files["shelf-columns"], own, d, dtype, shift)
         rows = CsrRows(files["values"], files["columns"], starts, d, dtype, shift, few)
     else:
@@ -215,6 +217,15 @@ def open_cache(directory: Path) -> Opened:
 
 def _checksum(manifest: str) -> str:
     return f"crc32:{zlib.crc32(manifest.encode()):08x}"
+
+
+def _checksum_of(path: Path) -> int:
+    """Checksum of a file, read some megabytes at a time."""
+    found = 0
+    with path.open("rb") as stream:
+        while some := stream.read(_PIECE):
+            found = zlib.crc32(some, found)
+    return found
 
 
 def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:

@@ -1,8 +1,8 @@
 """Rows on disk: every pass reads all blocks, each by the thread that works on it.
 
 Meanwhile the system reads ahead, which it is told to do: a reader of our own would only move the rows into the cache
-of another processor. Memory holds only vectors with one number per row (8 bytes per row each): labels, weights where
-there are any, and row state; and one block per thread.
+of another processor. Memory holds one block per thread. Vectors with one number per row (labels, weights where there
+are any, and row state) are in mapped files; of these, memory holds what belongs to the blocks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from linsep.data.block import Block
 from linsep.data.cache import write_columns
 from linsep.data.dataset import PassNotes, Sum
 from linsep.data.location import Location
+from linsep.data.mapped_vectors import moved, release, zeros
 from linsep.data.memory import LocalDataset, Memory, kernel_rows
 from linsep.data.ordered_sum import add_up
 from linsep.data.pieces import Scratch
@@ -33,12 +34,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
-def _mapped_array(k: int, n: int) -> FloatArray:
-    """(k, n) numbers in a nameless file: they may take as much as the rows themselves."""
-    if k * n == 0:
-        return np.empty((k, n))
-    with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
-        return np.memmap(file, np.float64, "w+", shape=(k, n))
+_ROOM = 16 << 20  # bytes of partial sums: long ones are made by fewer threads
 
 
 class Disk(LocalDataset):
@@ -57,14 +53,15 @@ class Disk(LocalDataset):
         n_threads: int | None = None,
         remove: Callable[[], Any] | None = None,
     ) -> None:
-        super().__init__(X, Targets.of(X.shape[0], sign, offset, weight, labels), n_threads)
+        targets = Targets.of(X.shape[0], sign, offset, weight, labels)
+        super().__init__(X, Targets(*(None if v is None else moved(v) for v in targets)), n_threads)  # type: ignore[arg-type]
         self.sparse, self.n_entries, self.edges = X.sparse, X.n_entries, X.edges
         self._remove = remove
         self._scratch = [Scratch() for _ in range(self.n_threads)]
         self._workers = ThreadPoolExecutor(self.n_threads, "linsep")
 
     def allocate_state(self, k: int) -> FloatArray:
-        return _mapped_array(k, self.n)
+        return zeros((k, self.n))
 
     def sums(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
@@ -72,14 +69,27 @@ class Disk(LocalDataset):
         features = notes.get("features", True)
         if features:
             self.X.refuse_change()
-        openers = [partial(self._open, scratch=s, features=features) for s in self._scratch]
-        return add_up(wanted, len(self.edges) - 1, self.n_entries, openers, lambda: self._workers)
+        openers = [partial(self._open, [], scratch=s, features=features) for s in self._scratch]
+        try:
+            blocks = len(self.edges) - 1
+            return add_up(wanted, blocks, self.n_entries, openers, lambda: self._workers, _ROOM)
+        finally:
+            self._release(slice(None))
 
-    def _open(self, k: int, scratch: Scratch, features: bool) -> Block:
-        """Block k, read into the scratch; or the block without its features."""
+    def _open(self, done: list[slice], k: int, scratch: Scratch, features: bool) -> Block:
+        """Block k, read into the scratch; or the block without its features. What the last one used goes back."""
+        while done:
+            self._release(done.pop())
         lo, hi = self.edges[k : k + 2]
+        done.append(slice(lo, hi))
         X = self.X.read(lo, hi, scratch) if features else np.empty((hi - lo, 0))
-        return self._block(kernel_rows(X), lo, _mapped_array)
+        return self._block(kernel_rows(X), lo, zeros)
+
+    def _release(self, part: slice) -> None:
+        """Targets and state of some rows need not stay in memory."""
+        for vector in (*self.targets, *list(self._state.values())):
+            if vector is not None:
+                release(vector[..., part])
 
     def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
         X = self.X.take(rows, self._scratch)

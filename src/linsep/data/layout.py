@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import slices
 
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
@@ -38,14 +38,21 @@ def _rows_within(size: int, d: int, itemsize: int) -> int:
     return max(256, size // (itemsize * max(1, d)) // GRAIN * GRAIN)
 
 
-def sparse_edges(starts: npt.NDArray[np.integer]) -> Edges:
-    """Edges of blocks of CSR rows with equally many entries, from the row pointers."""
-    starts = starts.astype(np.int64, copy=False)
-    blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
-    if blocks == 1 and len(starts) > 1:
-        return [0, len(starts) - 1]
-    inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
-    return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))]
+class Starts(Protocol):
+    """Where rows begin: an array, or what answers as one."""
+
+    def searchsorted(self, values: IntArray) -> IntArray:
+        """For each value the number of the first row that begins at it or later."""
+        ...
+
+
+def sparse_edges(n: int, entries: int, starts: Starts) -> Edges:
+    """Edges of blocks of CSR rows with equally many entries."""
+    blocks = max(1, round(12 * entries / BLOCK_BYTES))
+    if blocks == 1:
+        return [0, n] if n else [0]
+    inner = starts.searchsorted(entries * np.arange(1, blocks) // blocks)
+    return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [n]]))]
 
 
 def spans(blocks: int, n_entries: int, size: int) -> list[range]:

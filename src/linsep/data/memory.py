@@ -94,14 +94,10 @@ def _take(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
     return out
 
 
-def _array(k: int, n: int) -> FloatArray:
-    return np.empty((k, n))
-
-
 def state_of_rows(
     state: dict[str, FloatArray],
     n: int,
-    allocate: Callable[[int, int], FloatArray],
+    allocate: Callable[[tuple[int, ...]], FloatArray],
     part: slice,
     name: str,
     k: int | None = None,
@@ -113,7 +109,7 @@ def state_of_rows(
     """
     found = state.get(name)
     if found is None:
-        found = state.setdefault(name, np.zeros(n) if k is None else allocate(k, n))
+        found = state.setdefault(name, allocate((n,) if k is None else (k, n)))
     return found[..., part]
 
 
@@ -142,7 +138,7 @@ class LocalDataset(Dataset):
         self,
         rows: _kernels.Rows,
         first: int,
-        allocate: Callable[[int, int], FloatArray],
+        allocate: Callable[[tuple[int, ...]], FloatArray],
         origin: int = 0,
     ) -> Block:
         """Rows first .. first + rows.n as a block, numbered from ``origin``."""
@@ -181,13 +177,15 @@ class Memory(LocalDataset):
         super().__init__(X, Targets.of(X.shape[0], sign, offset, weight, labels), n_threads)
         self.n_entries = int(X.nnz) if self.sparse else self.n * self.d
         self.edges = (
-            sparse_edges(X.indptr) if self.sparse else dense_edges(self.n, self.d, X.dtype.itemsize)
+            sparse_edges(self.n, self.n_entries, X.indptr.astype(np.int64, copy=False))
+            if self.sparse
+            else dense_edges(self.n, self.d, X.dtype.itemsize)
         )
         self.one_block, self._origin = len(self.edges) == 2, origin
         self._opened: list[Block | None] = [None] * (len(self.edges) - 1)
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0  # the process whose threads these are
-        self.whole = self._block(kernel_rows(X), 0, _array, origin) if native else None
+        self.whole = self._block(kernel_rows(X), 0, np.zeros, origin) if native else None
 
     def _open(self, k: int) -> Block:
         lo, hi = self.edges[k], self.edges[k + 1]
@@ -196,7 +194,7 @@ class Memory(LocalDataset):
             if block is None:
                 block = self._opened[k] = self.whole.between(lo, hi)
             return block
-        return self._block(kernel_rows(_converted(self.X[lo:hi])), lo, _array, self._origin)
+        return self._block(kernel_rows(_converted(self.X[lo:hi])), lo, np.zeros, self._origin)
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> FloatArray:
         if self.one_block:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
 from functools import lru_cache
 from itertools import count
-from threading import Lock
+from threading import Condition
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from linsep.data.layout import spans
 from linsep.interrupts import Cancelled, check, checking, slices
 
 _SHORT = 100_000  # numbers that are added without a look at the clock
+_PATIENCE = 0.05  # seconds between two looks whether a thread may go on
 
 
 class _Turn(NamedTuple):
@@ -53,14 +55,26 @@ def _add(total: FloatArray, part: FloatArray) -> None:
 class _Total:
     """Sums of spans, added in the order of the spans as soon as all earlier ones are there."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, ahead: int) -> None:
         self.sums: list[FloatArray] = []
         self._waiting: list[list[list[FloatArray]] | None] = [None] * number
-        self._next, self._lock = 0, Lock()
+        self._next, self._ahead, self._lock = 0, ahead, Condition()
+
+    def wait(self, turn: int) -> None:
+        """Until a span is at most so many ahead of the first one that is not added: those after it take memory."""
+        while turn > self._next + self._ahead:
+            check()
+            with self._lock:
+                self._lock.wait(_PATIENCE)
+
+    def give_up(self) -> None:
+        """A span will never come: nobody needs to wait for it."""
+        self._ahead = len(self._waiting)
 
     def add(self, turn: int, parts: list[list[FloatArray]]) -> None:
         """For each sum the parts of one span, in their order."""
         with self._lock:
+            self._lock.notify_all()
             self._waiting[turn] = parts
             while self._next < len(self._waiting):
                 ready = self._waiting[self._next]
@@ -80,20 +94,23 @@ def add_up(
     n_entries: int,
     openers: Sequence[Callable[[int], Block]],
     helpers: Callable[[], Executor],
+    room: float = math.inf,
 ) -> list[FloatArray]:
     """Sums over the blocks, in block order; each thread takes the next span that nobody has taken.
 
     A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing. Each block
     is added to every sum while it is in the cache. ``openers`` opens block k, one function for each thread. Memory
-    holds about two accumulators for each thread.
+    holds about two accumulators for each thread; with ``room``, the total and accumulators of at most so many bytes.
     """
     functions, sizes = zip(*wanted, strict=True)
     turns = _turns(blocks, n_entries, sizes)
-    total = _Total(len(turns))
+    parts_at_once = max(1, int(min(len(turns), room / (8 * sum(sizes)))))
+    total = _Total(len(turns), parts_at_once - 1)
     take, running = count().__next__, True
 
     def walk(opened: Callable[[int], Block]) -> None:
         while (turn := take()) < len(turns):
+            total.wait(turn)
             counts, own = turns[turn]
             parts = [
                 [np.zeros(size) for _ in range(number)]
@@ -111,8 +128,12 @@ def add_up(
             raise Cancelled
 
     def help_with(opened: Callable[[int], Block]) -> None:
-        with checking(still_wanted):
-            walk(opened)
+        try:
+            with checking(still_wanted):
+                walk(opened)
+        except BaseException:
+            total.give_up()
+            raise
 
     others = openers[1 : len(turns)]
     tasks: list[Future[None]] = []

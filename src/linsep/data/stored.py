@@ -18,6 +18,7 @@ from linsep.data import strided_sample as shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.location import Location
 from linsep.data.pieces import PieceFile, Scratch
+from linsep.data.row_starts import RowStarts
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput
 
@@ -222,7 +223,7 @@ class DenseRows(StoredRows):
 
 
 class CsrRows(StoredRows):
-    """CSR rows: values and column numbers (int32) on disk, row pointers in memory.
+    """CSR rows: values and column numbers (int32) on disk, lengths of the rows in memory.
 
     ``shift`` is taken off the column numbers: 1 if the file counted from one.
     """
@@ -231,7 +232,7 @@ class CsrRows(StoredRows):
         self,
         values: PieceFile,
         columns: PieceFile,
-        starts: IntArray,
+        starts: RowStarts,
         d: int,
         dtype: npt.DTypeLike,
         shift: int = 0,
@@ -240,8 +241,8 @@ class CsrRows(StoredRows):
         super().__init__(aside)
         self._values, self._columns, self._starts = values, columns, starts
         self.dtype, self._shift = np.dtype(dtype), shift
-        self.shape = len(starts) - 1, d
-        self.edges = sparse_edges(starts)
+        self.shape = starts.n, d
+        self.edges = sparse_edges(starts.n, starts.total, starts)
 
     @property
     def sparse(self) -> bool:
@@ -249,7 +250,7 @@ class CsrRows(StoredRows):
 
     @property
     def n_entries(self) -> int:
-        return int(self._starts[-1])
+        return self._starts.total
 
     @property
     def nbytes(self) -> int:
@@ -262,12 +263,16 @@ class CsrRows(StoredRows):
         return [*super().fingerprint(), zlib.crc32(self._starts.tobytes()), self._shift]
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
-        a, b = int(self._starts[lo]), int(self._starts[hi])
+        starts = self._starts.between(lo, hi)
+        a, b = int(starts[0]), int(starts[-1])
         wide = self.dtype.itemsize
         values = self._values.read(wide * a, wide * b, scratch, 0).view(self.dtype)
         columns = self._columns.read(4 * a, 4 * b, scratch, 1).view(np.int32)
         if self._shift:
             columns -= np.int32(self._shift)
         self._count(values.nbytes + columns.nbytes)
-        pointers = (self._starts[lo : hi + 1] - a).astype(np.int32)
-        return sp.csr_matrix((values, columns, pointers), shape=(hi - lo, self.shape[1]))
+        pointers = (starts - a).astype(np.int32)
+        found = sp.csr_matrix((hi - lo, self.shape[1]), dtype=self.dtype)
+        # Its own constructor would copy what is a small part of the scratch.
+        found.data, found.indices, found.indptr = values, columns, pointers
+        return found

@@ -187,9 +187,14 @@ def _from_training(
     assert subject.classes is not None
     rows, y = subject.train, subject.train.y
     found: list[Bound] = []
-    z = np.concatenate([scores(subject, rows, here)[:, 0] for here, _ in rows.blocks()])
-    truth = y == subject.classes[1]
-    wrong = (z >= 0) != truth
+    wrong = sum(
+        int(
+            np.count_nonzero(
+                (scores(subject, rows, here)[:, 0] >= 0) != (y[here] == subject.classes[1])
+            )
+        )
+        for here in rows.places()
+    )
     if subject.steps is not None:
         notes.append(
             "The columns were computed by a step fitted to the training rows, so the PAC-Bayes bound does not apply."
@@ -202,9 +207,7 @@ def _from_training(
         found.append(bounds.pac_bayes_margin(subject.coef[0], b, X, y, minority=minority))
     homogeneous = not getattr(subject.model, "fit_intercept", True)
     dimension = bounds.vc_dimension(d, homogeneous)
-    found.append(
-        bounds.vc_bound(float(wrong.mean()), n, dimension, constants="proven", minority=minority)
-    )
+    found.append(bounds.vc_bound(wrong / n, n, dimension, constants="proven", minority=minority))
     kept = getattr(subject.model, "support_", None)
     if kept is not None and len(kept) < n and subject.strength == np.inf:
         found.append(bounds.sample_compression(len(kept), 0, n, minority=minority))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,22 @@ MOST_CLASSES = 30
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """One number for each column."""
+    """One number for each column, and the share of entries that are not zero."""
 
     mean: FloatArray
     std: FloatArray
     low: FloatArray
     high: FloatArray
-    entries: FloatArray  # share of entries that are not zero
+    filled: float
 
     @property
     def constant(self) -> BoolArray:
         """Columns with one value only."""
         return np.asarray(self.low == self.high)
+
+    def without_range(self) -> Columns:
+        """Mean and spread alone: hashed columns are many, and their ranges are not shown."""
+        return replace(self, low=np.empty(0), high=np.empty(0))
 
 
 @dataclass
@@ -53,48 +57,63 @@ class Health:
 
 def columns(rows: Rows) -> Columns:
     """Mean, spread and range of every column; weights count rows. One pass, two if rows are sparse."""
+    return _sparse_columns(rows) if rows.sparse else _dense_columns(rows)
+
+
+def _dense_columns(rows: Rows) -> Columns:
     n, d = rows.X.shape
-    weight = np.ones(n) if rows.weight is None else rows.weight
-    total = float(weight.sum())
-    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
-    base = np.zeros(d) if rows.sparse else rows.X[:1][0].astype(np.float64)
-    first, second, met = np.zeros(d), np.zeros(d), np.zeros(d)
-    stored = np.zeros(d, np.intp)  # entries of each column of sparse rows
+    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), 0
+    base = rows.X[:1][0].astype(np.float64)
+    first, second = np.zeros(d), np.zeros(d)
     for here, block in rows.blocks():
-        if rows.sparse:
-            repeated = np.repeat(weight[here], np.diff(block.indptr))
-            np.minimum.at(low, block.indices, block.data)
-            np.maximum.at(high, block.indices, block.data)
-            np.add.at(stored, block.indices, 1)
-            first += np.bincount(block.indices, repeated * block.data, d)
-            met += np.bincount(block.indices, repeated, d)
-            filled += np.bincount(block.indices[block.data != 0], minlength=d)
-        else:
-            np.minimum(low, block.min(axis=0), out=low)
-            np.maximum(high, block.max(axis=0), out=high)
-            shifted = block - base
-            first += weight[here] @ shifted
-            second += weight[here] @ shifted**2
-            filled += np.count_nonzero(block, axis=0)
-    mean = first / total
-    if rows.sparse:
-        np.minimum(low, 0.0, out=low, where=stored < n)
-        np.maximum(high, 0.0, out=high, where=stored < n)
-        variance = (_spread(rows, weight, mean) + (total - met) * mean**2) / total
-    else:
-        variance = np.maximum(second / total - mean**2, 0.0)
-    std = np.sqrt(variance)
-    return Columns(base + mean, np.where(low == high, 0.0, std), low, high, filled / n)
+        weight = rows.weights(here)
+        np.minimum(low, block.min(axis=0), out=low)
+        np.maximum(high, block.max(axis=0), out=high)
+        shifted = block - base
+        first += weight @ shifted
+        second += weight @ shifted**2
+        filled += int(np.count_nonzero(block))
+    mean = first / rows.total
+    std = np.sqrt(np.maximum(second / rows.total - mean**2, 0.0))
+    std[low == high] = 0.0
+    return Columns(base + mean, std, low, high, filled / (n * d))
 
 
-def _spread(rows: Rows, weight: FloatArray, mean: FloatArray) -> FloatArray:
-    """Sum over the stored entries of the weight times the squared distance to the mean, for each column."""
-    total = np.zeros(len(mean))
+def _sparse_columns(rows: Rows) -> Columns:
+    """Hashed columns are many: nothing is as long as they are but the result and two counts."""
+    n, d = rows.X.shape
+    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), 0
+    mean, std = np.zeros(d), np.zeros(d)
+    stored = np.zeros(d, np.int32)  # entries of each column
+    met = stored if rows.weight is None else np.zeros(d)  # their weight
     for here, block in rows.blocks():
-        repeated = np.repeat(weight[here], np.diff(block.indptr))
-        squares = repeated * (block.data - mean[block.indices]) ** 2
-        total += np.bincount(block.indices, squares, len(mean))
-    return total
+        weight = _of_entries(rows.weights(here), block)
+        np.minimum.at(low, block.indices, block.data)
+        np.maximum.at(high, block.indices, block.data)
+        np.add.at(mean, block.indices, weight * block.data)
+        np.add.at(stored, block.indices, np.int32(1))
+        if met is not stored:
+            np.add.at(met, block.indices, weight)
+        filled += int(np.count_nonzero(block.data))
+    np.minimum(low, 0.0, out=low, where=stored < n)
+    np.maximum(high, 0.0, out=high, where=stored < n)
+    mean /= rows.total
+    for here, block in rows.blocks():
+        far = block.data - mean[block.indices]
+        np.add.at(std, block.indices, _of_entries(rows.weights(here), block) * far**2)
+    zeros = rows.total - met  # weight of the entries that are not stored
+    zeros *= mean
+    zeros *= mean
+    std += zeros
+    std /= rows.total
+    np.sqrt(std, out=std)
+    std[low == high] = 0.0
+    return Columns(mean, std, low, high, filled / (n * d))
+
+
+def _of_entries(values: FloatArray, block: Any) -> FloatArray:
+    """One number per row, repeated for each stored entry of its row."""
+    return np.repeat(values, np.diff(block.indptr))
 
 
 def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
@@ -103,23 +122,33 @@ def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
     Equal columns have equal projections on a random vector: only neighbours in that order are
     compared, at most 300 pairs.
     """
-    n = len(rows)
-    direction = np.random.default_rng(0).standard_normal(n)
-    projection = np.zeros(len(found.mean))
-    for here, block in rows.blocks():
-        projection += block.T @ direction[here]
-    reach = 1e-9 * np.maximum(np.abs(projection), found.std * math.sqrt(n))
-    order = np.lexsort((np.arange(len(projection)), projection))
-    order = order[~found.constant[order]]
-    if not len(order):
+    varying = np.flatnonzero(~found.constant)
+    if not len(varying):
         return []
+    projection = _projections(rows, len(found.mean))[varying]
+    order = np.argsort(projection, kind="stable")
+    projection, order = projection[order], varying[order]
+    reach = np.maximum(np.abs(projection), found.std[order] * math.sqrt(len(rows)))
     left, right = order[:-1], order[1:]
-    close = np.abs(projection[right] - projection[left]) <= reach[left]
-    close &= (found.low[left] == found.low[right]) & (found.high[left] == found.high[right])
+    close = np.diff(projection) <= 1e-9 * reach[:-1]
+    close &= found.low[left] == found.low[right]
+    close &= found.high[left] == found.high[right]
     where = np.flatnonzero(close)[:_MOST_PAIRS]
     same = _equal_columns(rows, left[where], right[where])
     pairs = zip(left[where][same].tolist(), right[where][same].tolist(), strict=True)
     return sorted((min(pair), max(pair)) for pair in pairs)
+
+
+def _projections(rows: Rows, d: int) -> FloatArray:
+    """Inner product of each column with a random vector."""
+    rng, total = np.random.default_rng(0), np.zeros(d)
+    for here, block in rows.blocks():
+        direction = rng.standard_normal(here.stop - here.start)
+        if rows.sparse:
+            np.add.at(total, block.indices, _of_entries(direction, block) * block.data)
+        else:
+            total += block.T @ direction
+    return total
 
 
 def _equal_columns(
@@ -150,8 +179,7 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
     if subject.test is not None:
         out.facts.append(("Held-out rows", words.count(len(subject.test))))
     out.facts.append(("Features of the model", words.count(d)))
-    filled = float(found.entries.mean())
-    out.facts.append(("Nonzero entries", words.percent(filled)))
+    out.facts.append(("Nonzero entries", words.percent(found.filled)))
     out.facts.append(("Stored as", _storage(rows)))
     _missing(subject, out)
     _useless(subject, found, out)
@@ -294,10 +322,9 @@ def _repeats(subject: Subject, out: Health) -> None:
 
 def _balance(subject: Subject, out: Health) -> None:
     assert subject.classes is not None
-    weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
     labels, inverse = subject.train.labels
-    counts = dict(zip(labels, np.bincount(inverse, weight).tolist(), strict=True))
-    total = float(weight.sum())
+    counts = dict(zip(labels, np.bincount(inverse, subject.train.weight).tolist(), strict=True))
+    total = subject.train.total
     sizes = [(label, float(counts.get(label, 0.0))) for label in subject.classes.tolist()]
     if len(sizes) > MOST_CLASSES:
         sizes = sorted(sizes, key=lambda pair: -pair[1])
@@ -318,9 +345,8 @@ def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
     """The most frequent class of the training rows, and the error of always answering it."""
     assert subject.classes is not None
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
-    weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
     labels, inverse = subject.train.labels
-    best = labels[int(np.bincount(inverse, weight).argmax())]
+    best = labels[int(np.bincount(inverse, subject.train.weight).argmax())]
     wrong = judged.truth != place.get(best, UNKNOWN)
     return words.name(best), float(judged.weight @ wrong) / float(judged.weight.sum())
 

@@ -16,6 +16,7 @@ from linsep.inference.intervals import refusal
 from linsep.report import formatting as words
 from linsep.report.health import Columns
 from linsep.report.judging import UNKNOWN, Judged, scores
+from linsep.report.largest import largest
 from linsep.report.subject import Subject
 
 MOST_COEFFICIENTS = 40
@@ -73,9 +74,11 @@ class WorstRow:
 def coefficients(subject: Subject, found: Columns) -> Coefficients:
     """One table for two classes or a regression."""
     w = subject.coef[0]
-    weight = w * found.std
-    order = np.argsort(-np.abs(weight), kind="stable")
-    order = order[w[order] != 0][:MOST_COEFFICIENTS]
+    order = largest(
+        lambda some: np.where(w[some] != 0, np.abs(w[some] * found.std[some]), -np.inf),
+        len(w),
+        MOST_COEFFICIENTS,
+    )
     table, inference = _intervals(subject)
     lines = []
     for j in order.tolist():
@@ -84,7 +87,7 @@ def coefficients(subject: Subject, found: Columns) -> Coefficients:
             Line(
                 words.name(subject.names[j]),
                 float(w[j]),
-                float(weight[j]),
+                float(w[j] * found.std[j]),
                 more.low if more else None,
                 more.high if more else None,
                 more.p_value if more else None,
@@ -132,10 +135,20 @@ def class_features(
     labels = subject.classes.tolist()[:MOST_CLASSES]
     lines = []
     for c, label in enumerate(labels):
-        weight = (subject.coef[c] - subject.coef.mean(axis=0)) * found.std
-        order = np.argsort(weight, kind="stable")
-        up = [(words.name(subject.names[j], 32), float(weight[j])) for j in order[::-1][:most]]
-        down = [(words.name(subject.names[j], 32), float(weight[j])) for j in order[:most]]
+
+        def pull(some: Any, own: FloatArray = subject.coef[c]) -> FloatArray:
+            return np.asarray((own[some] - subject.coef[:, some].mean(axis=0)) * found.std[some])
+
+        d = len(found.std)
+        towards = largest(pull, d, most)
+        against = largest(lambda some, pull=pull: -pull(some), d, most)  # type: ignore[misc]
+        up, down = (
+            [
+                (words.name(subject.names[j], 32), float(x))
+                for j, x in zip(at, pull(at), strict=True)
+            ]
+            for at in (towards, against)
+        )
         lines.append(
             ClassFeatures(
                 words.name(label), [f for f in up if f[1] > 0], [f for f in down if f[1] < 0]
@@ -146,21 +159,33 @@ def class_features(
 
 def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
     """Names of the features with the largest standardised coefficients of any class."""
-    size = np.abs(subject.coef).max(axis=0) * found.std
-    order = np.argsort(-size, kind="stable")[:most]
-    return [words.name(subject.names[j], 32) for j in order.tolist() if size[j] > 0]
+
+    def size(some: slice) -> FloatArray:
+        return np.asarray(np.abs(subject.coef[:, some]).max(axis=0) * found.std[some])
+
+    order = largest(size, len(found.std), most)
+    return [
+        words.name(subject.names[j], 32)
+        for j in order.tolist()
+        if np.any(subject.coef[:, j]) and found.std[j]
+    ]
 
 
 def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRow]:
     """The rows with the largest losses (or smallest margins), and what misled the model."""
-    size = judged.loss
-    if size is None:
-        size = -judged.margin if subject.classes is not None else np.abs(judged.margin)
-    size = np.where(judged.weight > 0, size, -np.inf)
-    if len(judged.truth):
-        size = np.where(judged.truth == UNKNOWN, -np.inf, size)
-    count = min(WORST, int(np.isfinite(size).sum()))
-    worst = np.argsort(-size, kind="stable")[:count]
+
+    def size(some: slice) -> FloatArray:
+        if judged.loss is not None:
+            found = judged.loss[some]
+        else:
+            margin = judged.margin[some]
+            found = -margin if subject.classes is not None else np.abs(margin)
+        counts = judged.weight[some] > 0
+        if len(judged.truth):
+            counts &= judged.truth[some] != UNKNOWN
+        return np.where(counts, found, -np.inf)
+
+    worst = largest(size, len(judged.rows), WORST)
     Z = scores(subject, judged.rows, worst)
     return [_worst_row(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
 

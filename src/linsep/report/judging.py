@@ -15,7 +15,7 @@ from linsep.report.subject import Rows, Subject
 _BLOCK = 1 << 17  # scores that are computed together
 UNKNOWN = -1  # code of a label that the model does not know
 
-Codes = npt.NDArray[np.intp]
+Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,16 @@ class Judged:
     answer: Codes
     target: FloatArray  # of a regression, else empty
     score: FloatArray  # of the second class, of the predicted class, or the prediction
-    margin: FloatArray  # y z, or z_y minus the largest other score
+    own_margin: FloatArray | None  # z_y minus the largest other score; None for two classes
     loss: FloatArray | None
     weight: FloatArray
+
+    @property
+    def margin(self) -> FloatArray:
+        """The score with the sign of the class, the lead over the best other class, or the residual."""
+        return (
+            self.own_margin if self.own_margin is not None else _two_margins(self.score, self.truth)
+        )
 
     @property
     def wrong(self) -> BoolArray:
@@ -52,8 +59,9 @@ def judge(subject: Subject, rows: Rows) -> Judged:
     """Scores of all rows, and what follows from them."""
     n, k = len(rows), len(subject.coef)
     truth, target = _truth(subject, rows)
-    answer = np.zeros(len(truth), dtype=np.intp)
-    score, margin = np.empty(n), np.empty(n)
+    answer = np.zeros(len(truth), dtype=np.int32)
+    score = np.empty(n)
+    margin = np.empty(n) if subject.classes is None or k > 1 else None
     loss = None if subject.loss is None else np.empty(n)
     step = max(1, min(rows.step, _BLOCK // k))
     for low in range(0, n, step):
@@ -61,22 +69,24 @@ def judge(subject: Subject, rows: Rows) -> Judged:
         Z = scores(subject, rows, here)
         if subject.classes is None:
             score[here] = Z[:, 0]
-            margin[here] = target[here] - Z[:, 0]
+            some = target[here] - Z[:, 0]
         else:
-            answer[here], score[here], margin[here] = _classify(Z, truth[here])
+            answer[here], score[here], some = _classify(Z, truth[here])
+        if margin is not None:
+            margin[here] = some
         if loss is not None:
-            loss[here] = _losses(subject, Z, truth[here], margin[here])
+            loss[here] = _losses(subject, Z, truth[here], some)
     if not np.isfinite(score).all():
         row = int(np.argmin(np.isfinite(score)))
         raise BadInput(
             f"The score of row {row} (counting from 0) is not finite: look at its numbers."
         )
-    weight = np.ones(n) if rows.weight is None else rows.weight
+    weight = np.broadcast_to(1.0, n) if rows.weight is None else rows.weight
     held_out = rows is subject.test
     return Judged(rows, held_out, truth, answer, target, score, margin, loss, weight)
 
 
-def scores(subject: Subject, rows: Rows, here: slice | Codes) -> FloatArray:
+def scores(subject: Subject, rows: Rows, here: slice | npt.NDArray[np.intp]) -> FloatArray:
     """Z = X W + b of some rows, (n, k); many rows given by number are read in pieces."""
     if not isinstance(here, slice) and len(here) > rows.step:
         pieces = (here[low : low + rows.step] for low in range(0, len(here), rows.step))
@@ -96,10 +106,10 @@ def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
             raise BadInput(f"The targets of a regression must be numbers: {error}") from error
         if not np.isfinite(target).all():
             raise BadInput("The targets of a regression must be finite.")
-        return np.zeros(0, dtype=np.intp), target
+        return np.zeros(0, dtype=np.int32), target
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
     labels, inverse = rows.labels
-    codes = np.array([place.get(label, UNKNOWN) for label in labels], dtype=np.intp)
+    codes = np.array([place.get(label, UNKNOWN) for label in labels], dtype=np.int32)
     truth = codes[inverse]
     if (truth == UNKNOWN).all():
         known = ", ".join(repr(label) for label in subject.classes[:5].tolist())
@@ -111,13 +121,18 @@ def _classify(Z: FloatArray, truth: Codes) -> tuple[Codes, FloatArray, FloatArra
     """Predicted class, its score (of two classes: the score of the second), and the margin."""
     if Z.shape[1] == 1:
         z = Z[:, 0]
-        return (z >= 0).astype(np.intp), z, np.where(truth == 1, z, -z)
+        return (z >= 0).astype(np.int32), z, _two_margins(z, truth)
     rows = np.arange(len(Z))
-    answer = Z.argmax(axis=1)
+    answer = Z.argmax(axis=1).astype(np.int32)
     own = Z[rows, truth]
     others = Z.copy()
     others[rows, truth] = -np.inf
     return answer, Z[rows, answer], own - others.max(axis=1)
+
+
+def _two_margins(z: FloatArray, truth: Codes) -> FloatArray:
+    """Margins y z of two classes."""
+    return np.where(truth == 1, z, -z)
 
 
 def _losses(subject: Subject, Z: FloatArray, truth: Codes, margin: FloatArray) -> FloatArray:

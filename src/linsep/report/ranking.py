@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray
 from linsep.report.judging import UNKNOWN, Judged
+from linsep.report.largest import pieces
 from linsep.report.subject import Subject
 
 _STEPS = 200  # of the slider
@@ -55,14 +57,11 @@ class Calibration:
     log_loss: float
 
 
-def positives(judged: Judged) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scores, whether positive (0 or 1) and weights, of rows with a known label and some weight."""
+def positives(judged: Judged) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Scores, whether positive and weights, of rows with a known label and some weight."""
     kept = (judged.truth != UNKNOWN) & (judged.weight > 0)
-    return (
-        judged.score[kept],
-        (judged.truth[kept] == 1).astype(np.float64),
-        judged.weight[kept],
-    )
+    some = slice(None) if kept.all() else kept
+    return judged.score[some], np.asarray(judged.truth[some] == 1), judged.weight[some]
 
 
 def probability(subject: Subject, z: FloatArray) -> FloatArray:
@@ -74,61 +73,90 @@ def probability(subject: Subject, z: FloatArray) -> FloatArray:
 def thresholds(subject: Subject, judged: Judged) -> Thresholds:
     """Counts at 201 probabilities, or at quantiles of the scores and 0."""
     z, y, s = positives(judged)
+
+    def value(scores: FloatArray) -> FloatArray:
+        return probability(subject, scores) if subject.probabilistic else scores
+
     if subject.probabilistic:
-        value = probability(subject, z)
         t = np.linspace(0.0, 1.0, _STEPS + 1)
     else:
-        value = z
         inner = np.quantile(z, np.linspace(0.0, 1.0, _STEPS - 1))
         t = np.unique(np.concatenate([inner, [0.0, np.nextafter(z.max(), np.inf)]]))
-    order = np.argsort(value, kind="stable")
-    at = np.searchsorted(value[order], t, side="left")
-    hits = np.concatenate([[0.0], np.cumsum((s * y)[order])])
-    alarms = np.concatenate([[0.0], np.cumsum((s * (1 - y))[order])])
+    below = np.zeros((2, len(t) + 1))  # weight of the rows of each class between two stops
+    for here in pieces(len(z)):
+        place = np.searchsorted(t, value(z[here]), side="right")
+        for side, own in enumerate((~y[here], y[here])):
+            below[side] += np.bincount(place, s[here] * own, len(t) + 1)
+    above = below[:, ::-1].cumsum(axis=1)[:, ::-1]
     start = int(np.searchsorted(t, 0.5 if subject.probabilistic else 0.0))
     return Thresholds(
         t,
         subject.probabilistic,
-        hits[-1] - hits[at],
-        alarms[-1] - alarms[at],
-        float(hits[-1]),
-        float(alarms[-1]),
+        above[1, 1:],
+        above[0, 1:],
+        float(above[1, 0]),
+        float(above[0, 0]),
         start,
     )
 
 
-def ranking(score: FloatArray, y: FloatArray, s: FloatArray) -> Ranking | None:
-    """ROC and precision-recall curves; None if only one class is present."""
-    pos, neg = float(s @ y), float(s @ (1 - y))
+def ranking(score: FloatArray, y: BoolArray, s: FloatArray) -> Ranking | None:
+    """ROC and precision-recall curves; None if only one class is present.
+
+    Rows are many, so few vectors of their number are alive at a time.
+    """
+    order = np.argsort(-score, kind="stable")
+    ends = np.append(np.diff(score[order]) != 0.0, np.ones(min(1, len(order)), bool))
+    tp, fp = (np.cumsum(np.where(side, s, 0.0)[order])[ends] for side in (y, ~y))
+    del order, ends
+    pos, neg = (float(side[-1]) if len(side) else 0.0 for side in (tp, fp))
     if pos == 0 or neg == 0:
         return None
-    order = np.argsort(-score, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)  # one for equal scores
-    tp, fp = (np.cumsum((s * side)[order])[last] for side in (y, 1 - y))
-    del order
-    fpr, tpr = np.append(0.0, fp / neg), np.append(0.0, tp / pos)
-    auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]))) / 2
-    precision, recall = tp / (tp + fp), tpr[1:]
-    del tp, fp
-    average = float(np.sum(np.diff(np.append(0.0, recall)) * precision))
     share = pos / (pos + neg)
-    corner, turn = thin(fpr, tpr), thin(recall, precision)
+    precision = tp + fp
+    np.divide(tp, precision, out=precision)
+    tp /= pos
+    fp /= neg
+    recall, alarms = tp, fp
+    average = math.fsum(
+        float(np.diff(_from_zero(recall, here)) @ precision[here]) for here in pieces(len(recall))
+    )
+    turn = thin(recall, precision)
+    recall_shown, precision_shown = recall[turn], precision[turn]
+    del precision
+    fpr, tpr = np.append(0.0, alarms), np.append(0.0, recall)
+    del tp, fp, recall, alarms
+    auc = math.fsum(
+        float(np.diff(fpr[low : high + 1]) @ (tpr[low + 1 : high + 1] + tpr[low:high]))
+        for low, high in ((here.start, here.stop) for here in pieces(len(fpr) - 1))
+    )
+    corner = thin(fpr, tpr)
     return Ranking(
         fpr[corner],
         tpr[corner],
-        auc,
-        recall[turn],
-        precision[turn],
+        auc / 2,
+        recall_shown,
+        precision_shown,
         average,
         share,
     )
+
+
+def _from_zero(x: FloatArray, here: slice) -> FloatArray:
+    """Some of the numbers with the one before them, which is 0 before the first."""
+    return np.append(x[here.start - 1] if here.start else 0.0, x[here])
 
 
 def thin(x: FloatArray, y: FloatArray) -> npt.NDArray[np.intp]:
     """At most 400 positions along a curve, evenly spread over its length, the ends kept."""
     if len(x) <= _POINTS:
         return np.arange(len(x))
-    length = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    length = np.zeros(len(x))
+    for here in pieces(len(x) - 1):
+        some = slice(here.start, here.stop + 1)
+        steps = np.hypot(np.diff(x[some]), np.diff(y[some]))
+        steps[0] += length[here.start]
+        np.cumsum(steps, out=length[here.start + 1 : here.stop + 1])
     wanted = np.linspace(0.0, length[-1], _POINTS)
     return np.unique(
         np.append(np.searchsorted(length, wanted), [0, len(x) - 1]).clip(0, len(x) - 1)
@@ -136,31 +164,36 @@ def thin(x: FloatArray, y: FloatArray) -> npt.NDArray[np.intp]:
 
 
 def calibration(
-    p: FloatArray, q: FloatArray, y: FloatArray, s: FloatArray, bins: int = 10
+    p: FloatArray, q: FloatArray, y: BoolArray, s: FloatArray, bins: int = 10
 ) -> Calibration:
     """Bins of equally many rows, equal probabilities together; q = 1 - p without cancellation."""
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)[1:-1]))
-    place = np.searchsorted(edges, p, side="right")
-    count = len(edges) + 1
-    weight = np.bincount(place, s, count).astype(np.float64)
+    count, tiny = len(edges) + 1, np.finfo(np.float64).tiny
+    weight, sums, hits = np.zeros((3, count))
+    brier, log_loss = [], []
+    for here in pieces(len(p)):
+        some, own, rest, w = p[here], y[here], q[here], s[here]
+        place = np.searchsorted(edges, some, side="right")
+        weight += np.bincount(place, w, count)
+        sums += np.bincount(place, w * some, count)
+        hits += np.bincount(place, w * own, count)
+        brier.append(float(w @ (some - own) ** 2))
+        log_loss.append(-float(w @ np.log(np.maximum(np.where(own, some, rest), tiny))))
     filled = weight > 0
-    predicted = np.bincount(place, s * p, count)[filled] / weight[filled]
-    hits = np.bincount(place, s * y, count)[filled]
-    rows = weight[filled]
+    rows, hits = weight[filled], hits[filled]
+    predicted = sums[filled] / rows
     low = high = None
     if (s == 1.0).all():
         with np.errstate(all="ignore"):
             low = np.where(hits > 0, beta.ppf(0.025, hits, rows - hits + 1), 0.0)
             high = np.where(hits < rows, beta.ppf(0.975, hits + 1, rows - hits), 1.0)
     total = float(s.sum())
-    tiny = np.finfo(np.float64).tiny
-    log = -(y * np.log(np.maximum(p, tiny)) + (1 - y) * np.log(np.maximum(q, tiny)))
     return Calibration(
         predicted,
         hits / rows,
         low,
         high,
         rows,
-        float(s @ (p - y) ** 2) / total,
-        float(s @ log) / total,
+        math.fsum(brier) / total,
+        math.fsum(log_loss) / total,
     )

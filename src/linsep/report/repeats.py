@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,36 +29,57 @@ class Repeats:
 
 
 def repeats(rows: Rows, others: Rows | None) -> Repeats:
-    """Count rows that repeat an earlier one, with another label or not, and rows of the others that are among them."""
-    hashes = _hashes(rows)
-    order = np.argsort(hashes, kind="stable")
-    ordered = hashes[order]
+    """Count rows that repeat an earlier one, with another label or not, and rows of the others that are among them.
+
+    One hash per row is in memory; the rows of hashes that occur twice are found in a second pass.
+    """
+    hashes = np.empty(len(rows), np.uint64)
+    for here, some in _hashes(rows):
+        hashes[here] = some
+    hashes.sort()
+    twice = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    met, theirs = (np.empty(0, np.intp), np.empty(0, np.uint64)), None
+    if others is not None:
+        theirs = _rows_among(others, hashes)
+        twice = np.union1d(twice, theirs[1])
     del hashes
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    later, earlier = order[again], order[np.searchsorted(ordered, ordered[again])]
-    later, earlier = _equal(rows, later, rows, earlier)
+    if len(twice):
+        met = _rows_among(rows, twice)
+    order = np.argsort(met[1], kind="stable")
+    places, ordered = met[0][order], met[1][order]
+    first = np.searchsorted(ordered, ordered)  # the first row of the same hash
+    again = np.flatnonzero(first < np.arange(len(first)))
+    later, earlier = _equal(rows, places[again], rows, places[first[again]])
     contradictory = int(np.count_nonzero(rows.y[later] != rows.y[earlier]))
     leaked = None
-    if others is not None:
-        at = np.minimum(np.searchsorted(ordered, theirs := _hashes(others)), len(ordered) - 1)
-        met = np.flatnonzero(ordered[at] == theirs)
-        leaked = len(_equal(others, met, rows, order[at[met]])[0])
+    if others is not None and theirs is not None:
+        at = np.searchsorted(ordered, theirs[1])
+        leaked = len(_equal(others, theirs[0], rows, places[at])[0])
     return Repeats(len(later), contradictory, leaked)
 
 
-def _hashes(rows: Rows) -> Hashes:
-    """One number for each row, the same for equal rows; -0 is 0."""
+def _rows_among(rows: Rows, known: Hashes) -> tuple[Places, Hashes]:
+    """Numbers and hashes of the rows whose hash is among some in rising order."""
+    places, found = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
+    for here, some in _hashes(rows):
+        at = np.minimum(np.searchsorted(known, some), len(known) - 1)
+        met = np.flatnonzero(known[at] == some)
+        places.append(met + here.start)
+        found.append(some[met])
+    return np.concatenate(places), np.concatenate(found)
+
+
+def _hashes(rows: Rows) -> Iterator[tuple[slice, Hashes]]:
+    """One number for each row, the same for equal rows, some rows at a time; -0 is 0."""
     odd = np.random.default_rng(0).integers(0, 2**63, rows.X.shape[1], dtype=np.uint64) * 2 + 1
-    found = np.empty(len(rows), np.uint64)
     for here, block in rows.blocks():
         if rows.sparse:
             mixed = _hash_numbers(block.data, odd[block.indices])
             mixed[block.data == 0] = 0
             sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-            found[here] = sums[block.indptr[1:]] - sums[block.indptr[:-1]]
+            yield here, sums[block.indptr[1:]] - sums[block.indptr[:-1]]
         else:
-            found[here] = _hash_numbers(block, odd).sum(axis=1, dtype=np.uint64)
-    return found
+            yield here, _hash_numbers(block, odd).sum(axis=1, dtype=np.uint64)
 
 
 def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:

@@ -84,7 +84,7 @@ def class_lines(subject: Subject, judged: Judged) -> tuple[list[ClassLine], int,
     Z = scores(subject, judged.rows, known[sample])
     lines = []
     for c in shown.tolist():
-        curve = ranking(Z[:, c], (truth[sample] == c).astype(float), weight[sample])
+        curve = ranking(Z[:, c], truth[sample] == c, weight[sample])
         precision = float(right[c] / called[c]) if called[c] else float("nan")
         recall = float(right[c] / size[c]) if size[c] else float("nan")
         both = float(size[c] + called[c])

@@ -23,7 +23,7 @@ from linsep.pipelines import Parts, require_parts
 from linsep.tables import Encoder, Table
 
 # Numbers of dense and of sparse rows that are read together.
-_BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 20
+_BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +58,18 @@ class Rows:
             return max(1, _SPARSE_BLOCK * len(self) // max(1, len(self), self.entries))
         return max(1, _BLOCK // max(1, int(self.X.shape[1])))
 
+    def weights(self, here: slice) -> FloatArray:
+        """Weights of some of the rows."""
+        return np.ones(here.stop - here.start) if self.weight is None else self.weight[here]
+
+    def places(self) -> Iterator[slice]:
+        """Places of the rows that are read together."""
+        for low in range(0, len(self), self.step):
+            yield slice(low, min(len(self), low + self.step))
+
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """All rows in turn, with their places."""
-        for low in range(0, len(self), self.step):
-            here = slice(low, min(len(self), low + self.step))
+        for here in self.places():
             yield here, self.X[here]
 
     @cached_property

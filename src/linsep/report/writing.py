@@ -127,6 +127,8 @@ def _facts(
     """Everything the template shows."""
     judged = judge(subject, subject.judged)
     found = health.columns(subject.train)
+    about_data = health.health(subject, judged, found)
+    found = found.without_range()
     proof = assurance.proof(subject)
     regression = residuals.residuals(subject, judged) if subject.classes is None else None
     guarantees, notes = assurance.error_bounds(subject, judged)
@@ -145,7 +147,7 @@ def _facts(
         "n_judged": len(judged.rows),
         "answers": verdict.answers(subject, judged, found, proof, regression, tuning),
         "proof": proof,
-        "health": health.health(subject, judged, found),
+        "health": about_data,
         "bounds": guarantees,
         "bound_notes": notes,
         "worst": influence.worst_rows(subject, judged, found),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.data import Location, mapped_vectors
 from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
 from linsep.problem import CoupledProblem, Problem
@@ -24,6 +26,7 @@ SAFETY = 0.9  # solvers stop a little below tol: the certificate adds its roundi
 
 
 P = TypeVar("P", bound="Problem | CoupledProblem")
+D = TypeVar("D", bound="Linearised | Explicit")
 Gap = Callable[[Any, "FloatArray", "FloatArray"], tuple[float, float]]
 
 
@@ -65,6 +68,8 @@ class Run(Generic[P]):
         self.last_sums = np.zeros(0)  # of the last closing pass
         self.best_dual: Linearised | Explicit | None = None  # the one that gave it
         self._out_of_time = False  # and the method knows
+        self._put_aside: WeakKeyDictionary[Linearised, Linearised] = WeakKeyDictionary()
+        self._in_files: WeakSet[Linearised] = WeakSet()
 
     @property
     def seconds(self) -> float:
@@ -116,18 +121,37 @@ class Run(Generic[P]):
         self.last_sums = sums
         primal, lower = self._gap(self.problem, at, sums)
         if lower > self.lower:
-            self.lower, self.best_dual = float(lower), dual
+            self.lower, self.best_dual = float(lower), self.aside(dual)
         gap = primal - lower
         finite = bool(np.isfinite(gap))
         if finite and (self.best is None or gap < self.best[0]):
-            self.best = (gap, at.copy(), dual, sums)
+            self.best = (gap, self.stored(at.copy()), self.aside(dual), self.stored(sums))
+            self.last_sums = self.best[3]
         self.record(primal)
         return finite and gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower))
+
+    def aside(self, dual: D) -> D:
+        """The dual point, kept for later: in a file if the rows are on disk, where memory is short."""
+        if isinstance(dual, Explicit) or self.problem.data.location is not Location.DISK:
+            return dual
+        if dual in self._in_files:
+            return dual
+        found = self._put_aside.get(dual)
+        if found is None:
+            found = Linearised(self.stored(dual.base), self.stored(dual.step))
+            self._put_aside[dual] = found
+            self._in_files.add(found)
+        return cast("D", found)
+
+    def stored(self, vector: FloatArray) -> FloatArray:
+        """A vector that is not needed in the next pass: in a file if the rows are on disk."""
+        on_disk = self.problem.data.location is Location.DISK
+        return mapped_vectors.moved(vector) if on_disk else vector
 
     def settle(self, at: FloatArray, dual: Linearised | Explicit) -> bool:
         """The last word of a run that ended short of tol: its last point, with the best dual point too."""
         done = self.close(at, dual)
-        if not done and self.best_dual is not None and self.best_dual is not dual:
+        if not done and self.best_dual is not None and self.best_dual is not self.aside(dual):
             done = self.close(at, self.best_dual)
         return done
 
@@ -145,6 +169,10 @@ class Run(Generic[P]):
         sums = None
         if self.best is not None:
             _, at, dual, sums = self.best
+        if isinstance(dual, Linearised):
+            dual = Linearised(
+                mapped_vectors.in_memory(dual.base), mapped_vectors.in_memory(dual.step)
+            )
         return Solution(
             W=at.reshape(len(at), -1).copy(),
             dual=dual,

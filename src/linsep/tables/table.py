@@ -16,6 +16,7 @@ list of levels of their batch; ``values`` and ``levels`` of the table number the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,12 +91,20 @@ class Table:
         store, at = self.place(name)
         if store == "codes":
             return self._coded(name)[0]
-        return np.concatenate([rows.column(store, at) for rows in self.batches])
+        return np.concatenate(list(self._parts(store, at)))
+
+    def _parts(self, store: str, at: int) -> Iterator[npt.NDArray[Any]]:
+        """A column batch by batch, copied, so that the pages of a batch in a file can go back at once."""
+        for rows in self.batches:
+            found = np.array(rows.column(store, at))
+            rows.release()
+            yield found
 
     def _coded(self, name: str) -> tuple[npt.NDArray[np.int32], list[str]]:
         """All rows of a column of strings, and the levels of all batches."""
         at, known = self.place(name)[1], dict[str, int]()
-        parts = [recode(rows.column("codes", at), rows.levels(at), known) for rows in self.batches]
+        columns = zip(self._parts("codes", at), self.batches, strict=True)
+        parts = [recode(codes, rows.levels(at), known) for codes, rows in columns]
         return np.concatenate(parts), list(known)
 
     def release(self) -> None:
@@ -114,7 +123,7 @@ class Table:
         if (np.diff(rows) > 0).all():
             cuts = np.searchsorted(rows, edges)
             batches: list[Rows] = [
-                b.some(rows[lo:hi] - edge)
+                b.some((rows[lo:hi] - edge).astype(np.min_scalar_type(len(b))))
                 for b, edge, lo, hi in zip(self.batches, edges, cuts, cuts[1:], strict=False)
             ]
         else:

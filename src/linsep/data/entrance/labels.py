@@ -21,6 +21,7 @@ from linsep.data.entrance.inputs import LARGEST_WEIGHT, column, is_missing
 from linsep.errors import BadInput
 
 _FEW = 16  # classes that are worth a vectorised comparison each
+_TOGETHER = 1 << 16  # labels that are Python objects at the same time
 
 
 class Labels:
@@ -262,26 +263,31 @@ def _encode_few(y: npt.NDArray[np.str_]) -> Labels | None:
 
 
 def _encode_objects(y: npt.NDArray[Any]) -> Labels:
-    values = y.tolist()
+    parts = [slice(at, at + _TOGETHER) for at in range(0, len(y), _TOGETHER)]
+    distinct: set[Any] = set()
     try:
-        distinct = set(values)
+        for part in parts:
+            distinct.update(y[part].tolist())
     except TypeError as error:
         raise BadInput(
             f"Unknown label type: {error}; give each row one string, integer or boolean."
         ) from error
     if any(map(is_missing, distinct)):
-        row = next(i for i, value in enumerate(values) if is_missing(value))
+        row = next(i for i, value in enumerate(y) if is_missing(value))
         raise BadInput(
             f"Input y contains NaN.\nThe label at row {row} (counting from 0) is missing "
-            f"({values[row]!r}); every row needs a label: leave that row out."
+            f"({y[row]!r}); every row needs a label: leave that row out."
         )
     if all(isinstance(value, str) for value in distinct):
         names = sorted(distinct)
         place = {name: at for at, name in enumerate(names)}
-        codes = np.fromiter((place[value] for value in values), np.int64, len(values))
-        return Labels(np.array(names, dtype=y.dtype), codes == 1 if len(names) <= 2 else codes)
+        codes: npt.NDArray[Any] = np.empty(len(y), np.bool_ if len(names) <= 2 else np.int64)
+        for part in parts:
+            found = [place[value] for value in y[part].tolist()]
+            codes[part] = np.equal(found, 1) if len(names) <= 2 else found
+        return Labels(np.array(names, dtype=y.dtype), codes)
     if all(isinstance(value, Real | np.bool_) for value in distinct):
-        numbers = np.array(values)
+        numbers = np.array(y.tolist())
         if numbers.dtype.kind == "O":  # whole numbers beyond 64 bits
             raise BadInput(
                 "y holds whole numbers beyond 64 bits; use y.astype(str) as class names."

@@ -59,7 +59,8 @@ def solve(
             p = project(precondition(at.r))
             at.rho = inner(at.r, p)
         elif at.products:
-            p = z + (at.rho / at.rho_before) * p
+            p *= at.rho / at.rho_before
+            p += z
         del z  # memory is short during a product
         Ap = times(p)
         at.products += 1

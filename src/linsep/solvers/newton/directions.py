@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.data import Location
+from linsep.data import Location, mapped_vectors
 from linsep.problem import Problem, dot
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
@@ -188,7 +188,7 @@ class ConjugateGradients:
         if apply is None:
             apply = partial(_divided, diagonal)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
-
+        mapped_vectors.release(g)  # memory is short during the products
         direction, count = np.zeros(problem.order), itertools.count()
 
         def product(v: FloatArray) -> FloatArray:
@@ -225,7 +225,9 @@ class ConjugateGradients:
         self.products, self.stalled = at.products, not at.ended
         db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
         delta = np.append(at.x, db)
-        return delta, -dot(g, delta), dot(at.r, at.r)
+        decrement = -dot(g, delta)
+        mapped_vectors.release(g)
+        return delta, decrement, dot(at.r, at.r)
 
     def give_way(self) -> bool:
         """There is no more exact direction that takes as little memory."""

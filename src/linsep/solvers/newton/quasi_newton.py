@@ -21,7 +21,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.data import Location
+from linsep.data import Location, mapped_vectors
+from linsep.interrupts import slices
 from linsep.problem import Problem, dot
 from linsep.solvers import sampling
 from linsep.solvers.newton.directions import Preconditioner, Step, centre_gradient, diagonal_of
@@ -107,11 +108,15 @@ def _sizes(
 
 
 class _Pairs:
-    """The last changes S of the point and Y of the gradient, with their products."""
+    """The last changes S of the point and Y of the gradient, with their products.
 
-    def __init__(self, order: int, most: int) -> None:
-        self.count = 0
-        self.S, self.Y = np.empty((most, order)), np.empty((most, order))
+    For rows on disk they are in mapped files, of which one vector at a time is in memory.
+    """
+
+    def __init__(self, order: int, most: int, on_disk: bool = False) -> None:
+        self.count, self.on_disk = 0, on_disk
+        allocate = mapped_vectors.zeros if on_disk else np.empty
+        self.S, self.Y = allocate((most, order)), allocate((most, order))
         self._D = np.zeros(most)  # s.y
         self._R = np.zeros((most, most))  # inverse of the upper triangle of S'Y
         self._YZ = np.zeros((most, most))  # Y M^-1 Y'
@@ -122,11 +127,15 @@ class _Pairs:
             for some in (self.S, self.Y, self._D):
                 for k in range(self.count - 1):  # row by row, which needs no copy of all
                     some[k] = some[k + 1]
+                    mapped_vectors.release(some[k : k + 2])
             for products in (self._R, self._YZ):
                 products[:-1, :-1] = products[1:, 1:].copy()
             self.count -= 1
         k = self.count
-        self.S[k], self.Y[k] = s, y
+        self.S[k] = s
+        mapped_vectors.release(self.S[k])
+        self.Y[k] = y
+        mapped_vectors.release(self.Y[k])
         self.count = k + 1
         along = _rows_times(self.S[: k + 1], y)
         self._D[k] = along[k]
@@ -164,13 +173,23 @@ _BLAS = (
 
 def _rows_times(rows: FloatArray, v: FloatArray) -> FloatArray:
     """Products of rows and a vector."""
-    out: FloatArray = rows @ v if rows.size <= _BLAS else np.einsum("kj,j->k", rows, v)
+    if rows.size <= _BLAS:
+        return np.asarray(rows @ v)
+    out = np.empty(len(rows))
+    for k, row in enumerate(rows):
+        out[k] = dot(row, v)
+        mapped_vectors.release(row)
     return out
 
 
 def _combine(v: FloatArray, rows: FloatArray) -> FloatArray:
     """Sum of rows with the weights v."""
-    out: FloatArray = v @ rows if rows.size <= _BLAS else np.einsum("k,kj->j", v, rows)
+    if rows.size <= _BLAS:
+        return np.asarray(v @ rows)
+    out = np.empty(rows.shape[1])
+    for some in slices(len(out), len(rows)):
+        np.einsum("k,kj->j", v, rows[:, some], out=out[some])
+        mapped_vectors.release(rows[:, some])
     return out
 
 
@@ -207,11 +226,17 @@ class QuasiNewton:
             if not pairs and problem.data.location is not Location.CLUSTER:
                 self.steps = -1  # conjugate gradients take more sweeps and less time
                 return self._fallback(run, theta, value, g)
-            self._start = _start(problem, theta, g, self._seed, self._sampled)
-            self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)))
+            first = _start(problem, theta, g, self._seed, self._sampled)
+            self._start = first._replace(
+                mu=run.stored(first.mu), diagonal=run.stored(first.diagonal)
+            )
+            del first
+            on_disk = problem.data.location is Location.DISK
+            self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)), on_disk)
         self.steps += 1
         mu = self._start.mu
         slope = centre_gradient(g, mu)
+        mapped_vectors.release(g)  # here and below: memory is short when rows are on disk
         size = math.sqrt(dot(slope[:-1], slope[:-1]))
         self._sizes.append(size)
         goal = math.sqrt(2.0 * problem.lam * run.stop.tol * abs(value))
@@ -219,12 +244,13 @@ class QuasiNewton:
             self.steps = -1
             return self._fallback(run, theta, value, g)
         z = self._solve(slope)
-        self._remember(theta, slope, z)
+        self._remember(run, theta, slope, z)
         left = math.hypot(size, self._start.error * float(g[-1]))  # after the intercept's step
         if left * left <= CLOSED * goal * goal:
             return _last_step(problem, g, left)
         step, decrement = self._step(slope, z)
         step[-1] -= dot(mu, step[:-1])
+        mapped_vectors.release(mu)
         return step, decrement, math.inf
 
     def give_way(self) -> bool:
@@ -258,7 +284,8 @@ class QuasiNewton:
         self._sampled.refresh(theta)
         self._inverse = self._sampled(problem)
         self._sizes, self._slow = self._sizes[-1:], 0
-        old, self._pairs = self._pairs, _Pairs(*self._pairs.S.T.shape)
+        old = self._pairs
+        self._pairs = _Pairs(old.S.shape[1], len(old.S), old.on_disk)
         for s, y in zip(old.S[: old.count], old.Y[: old.count], strict=True):
             self._pairs.add(s, y, self._solve(y))
         if self._last is not None:
@@ -270,21 +297,26 @@ class QuasiNewton:
         """M^-1 v."""
         assert self._start is not None
         out: FloatArray = v / self._start.diagonal
+        mapped_vectors.release(self._start.diagonal)
         if self._inverse is not None:
             out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
         return out
 
-    def _remember(self, theta: FloatArray, slope: FloatArray, z: FloatArray) -> None:
+    def _remember(
+        self, run: Run[Problem], theta: FloatArray, slope: FloatArray, z: FloatArray
+    ) -> None:
         """Add the last change, if P is convex along it beyond rounding."""
         assert self._start is not None
         here = theta.copy()
         here[-1] += dot(self._start.mu, theta[:-1])
+        mapped_vectors.release(theta)
+        mapped_vectors.release(self._start.mu)
         if self._last is not None:
             new = here, slope, z
             s, y, change = (np.subtract(a, b, out=b) for a, b in zip(new, self._last, strict=True))
             if dot(s, y) > 1e-12 * math.sqrt(dot(s, s) * dot(y, y)):
                 self._pairs.add(s, y, change)
-        self._last = here, slope, z
+        self._last = run.stored(here), run.stored(slope), run.stored(z)
 
     def _step(self, slope: FloatArray, z: FloatArray) -> tuple[FloatArray, float]:
         """-B g and the squared decrement g.B g."""

@@ -20,7 +20,7 @@ from linsep.arrays import FloatArray
 from linsep.problem import Problem, Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
-from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
+from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run
 
 FINE = 1e-15  # a decrement below this share of P is rounding noise
 WRONG_CURVATURE_STEP = 0.1  # length of a step that shows the curvatures to be wrong
@@ -143,7 +143,7 @@ def solve(
     """Newton's method from theta; ``attempt`` may choose the points, and do all at once there."""
     run = Run(problem, stop)
     theta = theta.copy()
-    dual = linearised(theta, np.zeros_like(theta))
+    dual = Linearised(theta.reshape(-1, 1), np.zeros((len(theta), 1)))
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.loss.straight_tails)
     short_steps = 0
@@ -155,14 +155,14 @@ def solve(
                 run.check_limits()
                 if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                     value, g = problem.value_gradient(theta, curvatures.blend)
-                found = direction(run, theta, value, g)
-                delta, decrement, left = found
+                g = run.stored(g)
+                delta, decrement, left = found = direction(run, theta, value, g)
                 tried = None
                 if not curvatures.blend:
                     dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
-                    short = _short(problem, stop, value, decrement, left)
-                    tried = attempt(run, theta, value, g, dual) if attempt else None
-                    if _close(run, theta + delta, dual, tried, short):
+                    closed, tried = _try_to_close(run, theta, value, g, found, dual, attempt)
+                    dual = run.aside(dual)
+                    if closed:
                         status = Status.CERTIFIED
                         break
                 run.check_limits()
@@ -170,8 +170,9 @@ def solve(
                 length, trial, new_value, g = _advance(
                     run, theta, value, g, found, curvatures, tried
                 )
+                del found, delta, tried  # memory is short during a pass
                 if tiny or new_value < value:
-                    theta, value = trial, new_value
+                    theta, value = run.stored(trial), new_value
                     run.record(value)
                     recession.refuse_separated(problem, theta, value)
                     ended = tiny and not (left == np.inf and direction.give_way())
@@ -185,6 +186,7 @@ def solve(
                     changed = direction.give_way() or curvatures.to_secant()
                     if not changed:
                         break
+                del trial
                 if changed:
                     value, g = problem.value_gradient(theta, curvatures.blend)
     except LimitReached as limit:
@@ -201,13 +203,22 @@ def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status
     return Status.CERTIFIED if closed else Status.WORKING_PRECISION
 
 
-def _close(
-    run: Run[Problem], at: FloatArray, dual: Linearised, tried: Tried | None, short: bool
-) -> bool:
-    """Whether the gap is closed after a short step, or at the point that was tried."""
-    if tried is not None:
-        return run.close(tried.at, dual, tried.sums)
-    return short and run.close(at, dual)
+def _try_to_close(
+    run: Run[Problem],
+    theta: FloatArray,
+    value: float,
+    g: FloatArray,
+    step: Step,
+    dual: Linearised,
+    attempt: Attempt | None,
+) -> tuple[bool, Tried | None]:
+    """Whether the gap is closed at the point that ``attempt`` chooses, which is returned, or after a short step."""
+    if attempt:
+        tried = attempt(run, theta, value, g, dual)
+        return run.close(tried.at, dual, tried.sums), tried
+    delta, decrement, left = step
+    short = _short(run.problem, run.stop, value, decrement, left)
+    return short and run.close(theta + delta, dual), None
 
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
