@@ -16,6 +16,7 @@ import math
 import re
 import shutil
 import struct
+import sys
 import zlib
 from pathlib import Path
 from random import Random
@@ -506,7 +507,10 @@ class Config(Target):
     )
 
     def found(self) -> list[bytes]:
-        import tomllib
+        if sys.version_info >= (3, 11):
+            import tomllib
+        else:
+            import tomli as tomllib
 
         self.read = tomllib.loads
         self.parser, self.options = commands.parser("fit"), commands.options_of("fit")
