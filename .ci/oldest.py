@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 DEVELOPERS = {"dev", "docs"}
-BOUND = re.compile(r"([A-Za-z0-9_-]+)(?:\[[^]]*\])?>=([0-9.]+)$")
+BOUND = re.compile(r"([A-Za-z0-9_-]+)(?:\[[^]]*\])?>=([0-9.]+)(?:; .*)?$")
 
 
 def lowest(text: str) -> dict[str, str]:

@@ -5,7 +5,7 @@
     python .ci/sanitize.py thread             # ThreadSanitizer, for the tests with two threads
 
 Python itself is not compiled so, and need not be: the library of the sanitizer is loaded before it, and takes the place
-of malloc and of the functions of threads. Further words go to pytest in place of the tests named here.
+of malloc and of the functions of threads. Words after -- go to pytest in place of the tests named here.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def main() -> int:
     parser.add_argument("--set", action="append", choices=[*SETS, "native"], dest="sets")
     parser.add_argument("--all", action="store_true", help="every instruction set of this machine")
     parser.add_argument("--jobs", default=os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", "2"))
-    parser.add_argument("words", nargs="*", help="for pytest, after --")
-    options = parser.parse_args()
+    own, _, words = " ".join(sys.argv[1:]).partition(" -- ")
+    options = parser.parse_args(own.split())
     known = sets_of_machine()
     for arch in known if options.all else options.sets or known[:1]:
         print(f"{options.kind} sanitizer, {arch}", flush=True)
         module = build(options.kind, arch, options.jobs)
-        code = test(options.kind, module, options.words or TESTS[options.kind])
+        code = test(options.kind, module, words.split() or TESTS[options.kind])
         if code:
             return code
     return 0

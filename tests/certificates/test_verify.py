@@ -262,6 +262,13 @@ class TestCopies:
             if name in vars(model):
                 self.assert_rejected(*fitted, **{name: value})
 
+    def test_truth_values_in_the_place_of_equal_numbers(self, fitted):
+        model = fitted[0]
+        for name in ("l1_ratio", "C"):
+            number = getattr(model, name, None)
+            if number in (0, 1):
+                self.assert_rejected(*fitted, **{name: bool(number)})
+
     def test_a_chosen_strength_hides_no_other(self, fitted):
         if "C" in vars(fitted[0]):
             self.assert_rejected(*fitted, C=5.0, C_=5.0)

@@ -70,7 +70,10 @@ def _altered_parameter(model: Any, recipe: Any) -> str | None:
     for name, value in asked.items():
         # estimators that choose C and l1_ratio keep them in C_ and l1_ratio_
         now = getattr(model, f"{name}_", getattr(model, name, value))
-        if now != value:
+        truth = isinstance(now, bool) and not isinstance(
+            value, bool
+        )  # True == 1.0, but no fit takes it
+        if truth or now != value:
             return f"{name} is {now!r} now, but the model was fitted with {value!r}."
     if resolved_penalty(model, fitted) != fitted:
         return "penalty_factor or feature_groups are not those that the model was fitted with."

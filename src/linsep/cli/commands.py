@@ -109,9 +109,12 @@ def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None
         return argv
     path = argv[argv.index("--config") + 1]
     try:
-        import tomllib  # noqa: PLC0415
+        if sys.version_info >= (3, 11):
+            import tomllib  # noqa: PLC0415
+        else:
+            import tomli as tomllib  # noqa: PLC0415
     except ImportError:
-        top.error("--config needs Python 3.11 or later")
+        top.error("--config needs Python 3.11 or later, or the package tomli: pip install tomli")
     try:
         settings = tomllib.loads(Path(path).read_text("utf-8")).get(verb, {})
     except (OSError, ValueError, RecursionError) as error:
