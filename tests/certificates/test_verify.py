@@ -305,7 +305,8 @@ def test_an_error_of_w_by_curvature_is_not_believed(model, exact):
     y = t if isinstance(model, LinearRegressor) else (t > 0).astype(int)
     model.fit(X, y)
     verify(model, X, y, exact=exact)
-    for share in (1e-3, 1e-8):
+    # A thousandth of the error of least squares, which is all rounding, is proven in doubled precision.
+    for share in (1e-8,) if math.isinf(model.C) else (1e-3, 1e-8):
         error = share * model.certificate_.coef_error
         with pytest.raises(CertificateError, match="error of w"):
             verify(_claiming(model, kind="local", coef_error=error), X, y, exact=exact)

@@ -439,7 +439,7 @@ def test_without_the_extra():
 def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
     """Against sets of tuples; a hash that is the same for all rows changes nothing."""
     if weak:
-        monkeypatch.setattr(repeats, "_mixed", lambda x, odd: np.zeros(x.shape, np.uint64))
+        monkeypatch.setattr(repeats, "_hash_numbers", lambda x, odd: np.zeros(x.shape, np.uint64))
     rng = np.random.default_rng(1)
     X = rng.integers(0, 3, size=(300, 4)) * 1.0
     X[X == 0] *= rng.choice([-1.0, 1.0], int((X == 0).sum()))  # -0 is 0

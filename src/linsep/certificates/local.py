@@ -62,8 +62,10 @@ def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
     return at
 
 
-def local_certificate(part: Part) -> Optimality:
+def local_certificate(part: Part, *, finest: bool = False) -> Optimality:
     """Certify the coefficients of a pointwise problem by the curvature of its loss; the penalty may be 0.
+
+    ``finest`` asks for the least error of the coefficients that can be proven, in doubled precision.
 
     Without a penalty, if curvature does not suffice (a loss with kinks or straight pieces), the dual point is made
     feasible and tried.
@@ -77,23 +79,36 @@ def local_certificate(part: Part) -> Optimality:
     )
     rows = Rows(part.X, *vectors, part.fit_intercept, penalty.l2)
     at = visit(part.loss, rows, np.asarray(part.W, dtype=np.float64)[: rows.size, 0])
-    return certify_locally(part.loss, rows, at, scale=penalty.scale, tol=part.tol, dual=part.dual)
+    settings = {"scale": penalty.scale, "tol": part.tol}
+    return certify_locally(part.loss, rows, at, dual=part.dual, finest=finest, **settings)
 
 
 def certify_locally(
-    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual
+    loss: Loss,
+    part: Rows,
+    at: Answer,
+    *,
+    scale: float,
+    tol: float,
+    dual: Dual,
+    finest: bool = False,
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
     found = _argue(loss, part, at, dual, at.rounding, **settings)
-    finer = None if found.certified or part.size > LARGEST else DoubledRows.of(part)
+    enough = (found.certified and not finest) or part.size > LARGEST
+    finer = None if enough else DoubledRows.of(part)
     if finer is None or not math.isfinite(at.primal):
         return found
     again = if_in_time(
         lambda: _argue(loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings),
         lambda: found,
     )
-    return min(found, again, key=preference)
+    return min(found, again, key=_error_of_coefficients if finest else preference)
+
+
+def _error_of_coefficients(found: Optimality) -> float:
+    return found.coef_error
 
 
 def _argue(

@@ -189,7 +189,7 @@ def verify(
 def _by_curvature_too(part: Part, claim: Optimality, found: Optimality) -> Optimality:
     """The proof by curvature of a claim that is one, where what was found by other means proves less; else what was."""
     weaker = claim.gap < found.gap or claim.coef_error < found.coef_error
-    if claim.kind != "local" or not weaker or found.kind == "local":
+    if claim.kind != "local" or not weaker:
         return found
     return recheck_part(part, curvature=True)
 
@@ -271,7 +271,11 @@ def _recheck(part: Part, curvature: bool = False) -> Optimality:
     if best is not None and not best.certified and pointwise and here:
         best = min(best, precise_certificate(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best, curvature)):
-        local = softmax_local_certificate(part) if not pointwise else local_certificate(part)
+        local = (
+            local_certificate(part, finest=curvature)
+            if pointwise
+            else softmax_local_certificate(part)
+        )
         if best is None or curvature:
             return local
         best = min(best, local, key=preference)
