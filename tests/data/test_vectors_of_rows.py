@@ -60,7 +60,7 @@ def test_short_vectors_stay_in_memory():
     assert (values == 1.0).all() and (mapped_vectors.zeros((10,)) == 0.0).all()
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="reads /proc")
 def test_released_pages_are_not_resident():
     kept = mapped_vectors.zeros((8_000_000,))
     kept += 1.0
@@ -101,7 +101,7 @@ def test_blocks_of_sparse_rows_begin_where_they_do_in_memory():
         assert (some != X[123:30_000]).nnz == 0
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="reads /proc")
 def test_a_pass_over_rows_on_disk_gives_back_what_belongs_to_their_blocks():
     n = 4_000_000
     X = sp.csr_matrix((np.ones(n, np.float32), np.zeros(n, np.int32), np.arange(n + 1)), (n, 3))
