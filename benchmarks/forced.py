@@ -97,7 +97,7 @@ def fit_all(
             reverse=True,
         )
         if kinked.applies(problem):  # the others do the same there, or more
-            same = {"absolute-rows"} | (set() if sifting.worthwhile(problem) else {"globbing"})
+            same = {"absolute-rows"} | (set() if sifting.worthwhile(problem) else {"sifting"})
             able = [m for m in able if m not in same]
         able = [m for m in able if m != "newton-rounds"]  # for rows on a cluster
         if data.d > LARGEST:

@@ -224,9 +224,9 @@ def _() -> Any:
     return _fit(linsep.LogisticRegression(C=np.inf), X, rng.integers(0, 2, 150))
 
 
-@case("globbing: 600,000 x 60")
+@case("sifting: 600,000 x 60")
 def _() -> Any:
-    return _fit(linsep.LinearSVC(solver="globbing"), *generators.tall(600_000, 60))
+    return _fit(linsep.LinearSVC(solver="sifting"), *generators.tall(600_000, 60))
 
 
 @case("hard-margin: 3,000 x 300")

@@ -77,7 +77,7 @@ def linsep_runs(folder: Path, path: Path, y: np.ndarray, z: np.ndarray, repeats:
     kinds: list[tuple[str, Any, np.ndarray]] = [
         ("LogisticRegression", LogisticRegression(solver="newton"), y),
         ("squared hinge", LinearClassifier("squared_hinge", solver="newton"), y),
-        ("LinearSVC", LinearSVC(solver="globbing"), y),
+        ("LinearSVC", LinearSVC(solver="sifting"), y),
         ("three classes", LogisticRegression(), several),
     ]
     for name, model, target in kinds:

@@ -37,7 +37,7 @@ Cells = dict[calibrate.Cell, dict[str, tuple[float, bool, str]]]
 
 def _same(choice: str, took: dict[str, float]) -> str:
     """Solver whose recorded time stands for the choice: sifting of few rows is the interior point method."""
-    return "interior" if choice == "globbing" and choice not in took else choice
+    return "interior" if choice == "sifting" and choice not in took else choice
 
 
 def recorded_regrets(cells: Cells) -> dict[calibrate.Cell, tuple[float, str, str]]:

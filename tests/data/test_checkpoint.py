@@ -23,12 +23,12 @@ from linsep.data.journal import Journal
 from linsep.data.recorded import Recorded
 from linsep.errors import BadInput
 
-N, D = 22_000, 24  # enough for globbing
+N, D = 22_000, 24  # enough for sifting
 MODELS = {
     "newton": LogisticRegression(),
     "newton-cg": LogisticRegression(solver="newton-cg"),
     "newton-pilot": LogisticRegression(solver="newton-pilot"),
-    "globbing": LinearSVC(),
+    "sifting": LinearSVC(),
     "multinomial": LogisticRegression(),
     "ovr": LogisticRegression(multiclass="ovr"),
     "unpenalised": LogisticRegression(C=np.inf),

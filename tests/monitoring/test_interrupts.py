@@ -105,7 +105,7 @@ FITS = {
     ),
     "interior": (LinearSVC(10.0, solver="interior"), draw(300, 8)),
     "interior, absolute": (LinearRegressor("absolute", solver="interior"), numbers(300, 8)),
-    "globbing": (LinearSVC(solver="globbing"), draw(4000, 8)),
+    "sifting": (LinearSVC(solver="sifting"), draw(4000, 8)),
     "softmax": (LogisticRegression(), draw(300, 5, 3)),
     "softmax by products": (LogisticRegression(n_threads=1), draw(3000, 60, 6)),
     "softmax, l1": (LogisticRegression(l1_ratio=1.0), draw(300, 20, 3)),

@@ -71,6 +71,13 @@ def test_losses_that_are_not_convex_are_refused():
         fit(MAKERS["plain"](), losses.ZeroOne())
 
 
+def test_a_former_name_of_a_solver_is_accepted():
+    sample = plain(3_000, 4)
+    former, present = (fit(sample, "hinge", solver=name) for name in ("globbing", "sifting"))
+    assert former.solver == present.solver == "sifting"
+    assert (former.W == present.W).all()
+
+
 def test_an_unknown_solver_is_named_with_the_known_ones():
     with pytest.raises(BadInput) as error:
         fit(MAKERS["plain"](), "logistic", solver="gradient-descent")
@@ -251,8 +258,8 @@ def _choice(n, d, C, scale=1.0):
 
 
 def test_bands_are_for_many_rows_per_feature():
-    assert _choice(25_000, 20, C=1.0) == "globbing"
-    assert _choice(2_000, 300, C=1.0) != "globbing"  # a band would hold most rows
+    assert _choice(25_000, 20, C=1.0) == "sifting"
+    assert _choice(2_000, 300, C=1.0) != "sifting"  # a band would hold most rows
 
 
 def test_strong_penalties_are_for_coordinate_ascent():

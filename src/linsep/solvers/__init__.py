@@ -12,7 +12,7 @@ dual-cd          dual coordinate ascent with an exact intercept, conjugate gradi
 small-l1         absolute penalties: whole fit in one native call, one block in memory, few features
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
-globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
+sifting          losses with a kink, many rows: interior point method on a pilot and on a band about the kink
 absolute-rows    losses made of straight lines that no other solver takes (quantiles, an epsilon-insensitive zone, or an
                  absolute penalty): interior point method for absolute values on more rows
 hard-margin      the hinge with C = inf: least distance on working sets
@@ -131,12 +131,13 @@ SOLVERS: dict[str, Solver] = {
         Solver("small-l1", working_set.solve_small, (_CONVEX, _SMOOTH, _L1, _SMALL_L1)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", plan.interior, (*_ONE_KINK, _IN_MEMORY)),
-        Solver("globbing", plan.sift, (*_ONE_KINK, _TALL)),
+        Solver("sifting", plan.sift, (*_ONE_KINK, _TALL)),
         Solver(absolute_rows.NAME, absolute_rows.solve, (_CONVEX, _STRAIGHT, _LIMITED)),
         Solver("hard-margin", nnls.solve, (_HARD, _NO_L1)),
     )
 }
 NAMES = ("auto", *SOLVERS)
+_FORMER = {"globbing": "sifting"}  # names that are still accepted
 
 #: Dense features, or features of an unpenalised problem, up to which a Hessian is factorised whatever it costs.
 _FACTORISED = 4000
@@ -155,7 +156,7 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     if not native_newton.ends_before(stop):
         able -= {"small", "small-l1"}
     if not (kinked.applies(problem) and sifting.worthwhile(problem)) and "interior" in able:
-        able.discard("globbing")
+        able.discard("sifting")
     if problem.lam == 0.0 and problem.data.d <= _FACTORISED and "newton" in able:
         able.discard("newton-cg")
     if "small" in able:
@@ -175,8 +176,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
 def _prefer(problem: Problem, stop: Stop) -> str | None:
     """The solver of least predicted cost; None if none takes the problem."""
     able = _candidates(problem, stop)
-    if problem.lam == 0.0 and "globbing" in able:
-        return "globbing"
+    if problem.lam == 0.0 and "sifting" in able:
+        return "sifting"
     if len(able) < 2 or problem.lam == 0.0 or problem.penalty.l1:
         return able[0] if able else None
     return predict(problem, stop.tol).cheapest(able)
@@ -194,7 +195,7 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     if isinstance(problem, CoupledProblem):
         return not problem.loss.smooth
     if kinked.applies(problem):
-        return name not in ("auto", "globbing") or not sifting.worthwhile(problem)
+        return name not in ("auto", "sifting") or not sifting.worthwhile(problem)
     return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
 
 
@@ -263,6 +264,7 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one of least predicted cost."""
+    name = _FORMER.get(name, name)
     if name not in NAMES:
         raise _unknown_solver(name, NAMES)
     if problem.lam == problem.penalty.l1 == 0.0 and problem.loss.zero_at_origin:

@@ -48,7 +48,7 @@ def pilot_rows(
         pass
     elif kinked.covers(loss):
         some = sifting.pilot_rows(data)
-        if solver in ("auto", "globbing") and n * d >= sifting.ENTRIES and 3 * some <= n:
+        if solver in ("auto", "sifting") and n * d >= sifting.ENTRIES and 3 * some <= n:
             m = some
     elif loss.smooth and solver in ("auto", "newton-rounds"):
         m = newton_cluster.pilot_rows(data) if worthwhile else 0

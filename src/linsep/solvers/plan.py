@@ -8,7 +8,7 @@ small          native Newton; the interior point method if it stalls on the squa
 newton         Newton (any direction); the interior point method if it stalls; Newton again
 newton-rounds  Newton in few rounds on a cluster; Newton on the rows at the client
 dual-cd        dual ascent; Newton in the span of the rows, or in the features; interior point if kinked
-globbing       sifting; the interior point method on the rows at the client if they lie on a cluster
+sifting        sifting; the interior point method on the rows at the client if they lie on a cluster
 =============  =======================================================================================
 """
 
@@ -203,7 +203,7 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
 def _after_ascent(problem: Problem, stop: Stop) -> list[str]:
     """Methods that may finish what ascent has left open."""
     if not problem.loss.smooth:
-        return ["globbing"] if sifting.worthwhile(problem) else ["interior"]
+        return ["sifting"] if sifting.worthwhile(problem) else ["interior"]
     if native_newton.fits(problem) and native_newton.ends_before(stop):
         return ["small", "newton-cg"]
     return (
@@ -230,5 +230,5 @@ _AFTER_ASCENT: dict[str, Method] = {
     "newton-pilot": newton_preconditioned,
     "newton-cg": newton_truncated,
     "interior": kinked.solve,
-    "globbing": sift,
+    "sifting": sift,
 }

@@ -26,7 +26,7 @@ WORK: dict[str, Declared] = {
     "newton-cg": directions.truncated_work,
     "dual-cd": dual_ascent.work,
     "interior": kinked.work,
-    "globbing": sifting.work,
+    "sifting": sifting.work,
 }
 NATIVE = ("small", "interior")  # one native call each
 BUDGETED = ("dual-cd",)  # hand over once they have cost as much as the next best method would

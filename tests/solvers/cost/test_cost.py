@@ -42,7 +42,7 @@ def test_every_count_has_a_price_and_every_method_a_law():
     assert len(known.ranges) == len(FEATURES)
     smooth, kinked = (
         {"small", "newton", "newton-pilot", "newton-cg", "dual-cd"},
-        {"dual-cd", "interior", "globbing"},
+        {"dual-cd", "interior", "sifting"},
     )
     assert {method for method, kind in known.laws if kind == "kinked"} == kinked
     for kind in ("receding", "quadratic"):
@@ -125,7 +125,7 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
     takers = [
         m
         for m in able(plain(n, d), name, C)
-        if m in WORK and m not in ("newton-rounds", "globbing")
+        if m in WORK and m not in ("newton-rounds", "sifting")
     ]
     if "small" in takers:
         takers = [m for m in takers if m not in ("newton", "newton-pilot")]

@@ -122,7 +122,7 @@ def test_weights_limits_and_other_losses_go_elsewhere():
         (LinearSVC(class_weight={-1.0: 2.0, 1.0: 1.0}), None),
         (LinearSVC(loss="squared_hinge"), None),
         (LinearSVC(time_limit=5.0), None),
-        (LinearSVC(solver="globbing"), None),
+        (LinearSVC(solver="sifting"), None),
     ):
         assert not banded.applies(model._grid_problem(X, y, weight).with_grid(CS, part))
     given = LinearSVC()._grid_problem(X, y, None)

@@ -177,7 +177,7 @@ def test_labels_as_targets():
 def test_many_rows_by_pilot_and_band():
     X, t = noisy(60_000, 10)
     model = LinearRegressor("absolute").fit(X, t)
-    assert model._fits[0].solver == "globbing"
+    assert model._fits[0].solver == "sifting"
     assert model.certificate_.certified
     assert np.count_nonzero(np.abs(t - model.predict(X)) <= 1e-10) == 11
     whole = LinearRegressor("absolute", solver="interior").fit(X, t)
@@ -252,7 +252,7 @@ def test_a_limit_ends_with_an_honest_certificate():
     assert caught[0].message.certificate == model.certificate_
 
 
-@pytest.mark.parametrize("solver", ["auto", "interior", "globbing"])
+@pytest.mark.parametrize("solver", ["auto", "interior", "sifting"])
 def test_the_perceptron_loss_without_a_penalty_is_refused_with_the_reason(solver):
     X, t = noisy(20, 2)
     with pytest.raises(Refused, match=r"least value, 0, at w = 0 and b = 0.*LinearSVC\(C=inf\)"):

@@ -14,7 +14,7 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.interior import sifting as sifting
 from linsep.solvers.interior.active_band import Band, Wrong
 from linsep.solvers.run import Run
 
@@ -37,8 +37,8 @@ def many(n=20_000, d=5, seed=0):
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 def test_the_answer_is_that_of_all_rows(loss, C):
     sample = many()
-    assert globbing.worthwhile(sample.problem(loss))
-    found, whole = (fit(sample, loss, C, name) for name in ("globbing", "interior"))
+    assert sifting.worthwhile(sample.problem(loss))
+    found, whole = (fit(sample, loss, C, name) for name in ("sifting", "interior"))
     assert_optimal(found, loss, C, sample, 1e-6)
     np.testing.assert_allclose(found.certificate.primal, whole.certificate.primal, rtol=1e-6)
     assert found.n_passes < whole.n_passes
@@ -46,8 +46,8 @@ def test_the_answer_is_that_of_all_rows(loss, C):
 
 def test_it_is_chosen_for_many_dense_rows_only():
     sample = many(25_000, 20)
-    assert fit(sample, "hinge").solver == "globbing"
-    assert fit(sample.in_storage("csr64-int32"), "hinge").solver != "globbing"
+    assert fit(sample, "hinge").solver == "sifting"
+    assert fit(sample.in_storage("csr64-int32"), "hinge").solver != "sifting"
     assert fit(plain(300, 5), "hinge").solver == "interior"
 
 
@@ -78,7 +78,7 @@ def test_hostile_problems():
         for C in (1e-4, 1.0, 1e6):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = fit(sample, hinge, C, "globbing")
+                found = fit(sample, hinge, C, "sifting")
             assert found.certificate.certified, (name, C)
             assert_optimal(found, hinge, C, sample, 1e-6)
 
@@ -90,7 +90,7 @@ def test_sample_weights(loss):
     base = replace(many(12_000, 3), weight=rng.integers(0, 3, 12_000).astype(float))
     times = base.weight.astype(int)
     twice = Sample(*(np.repeat(a, times, axis=0) for a in (base.X, base.sign, base.offset)))
-    a, b = (fit(sample, loss, 0.1, "globbing", tol=1e-9) for sample in (base, twice))
+    a, b = (fit(sample, loss, 0.1, "sifting", tol=1e-9) for sample in (base, twice))
     np.testing.assert_allclose(a.certificate.primal, b.certificate.primal, rtol=1e-8)
     assert_optimal(a, loss, 0.1, base, 1e-9)
 
@@ -99,7 +99,7 @@ def test_sample_weights(loss):
 def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
     tuned(converted_bytes=0)
     sample = many().in_storage(storage)
-    first, *others = (fit(sample, "hinge", 1.0, "globbing", n_threads=k) for k in (1, 2, 8))
+    first, *others = (fit(sample, "hinge", 1.0, "sifting", n_threads=k) for k in (1, 2, 8))
     assert first.certificate.certified
     for other in others:
         assert (first.W == other.W).all() and (first.dual.u == other.dual.u).all()
@@ -108,7 +108,7 @@ def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
 
 def test_another_pilot_gives_the_same_optimum():
     sample = many()
-    a, b = (fit(sample, "hinge", 1.0, "globbing", seed=k) for k in (1, 2))
+    a, b = (fit(sample, "hinge", 1.0, "sifting", seed=k) for k in (1, 2))
     np.testing.assert_allclose(a.certificate.primal, b.certificate.primal, rtol=1e-9)
     np.testing.assert_allclose(a.W, b.W, rtol=1e-6, atol=1e-8)
 
@@ -117,7 +117,7 @@ def test_another_pilot_gives_the_same_optimum():
 def test_limits_end_with_an_honest_gap(limit):
     sample = many()
     with pytest.warns(ConvergenceWarning):
-        found = fit(sample, "hinge", 1.0, "globbing", **limit)
+        found = fit(sample, "hinge", 1.0, "sifting", **limit)
     assert found.status in (Status.PASS_LIMIT, Status.TIME_LIMIT)
     best = fit(sample, "hinge", 1.0).certificate.primal
     assert found.certificate.dual <= best <= found.certificate.primal
@@ -126,8 +126,8 @@ def test_limits_end_with_an_honest_gap(limit):
 
 def test_a_warm_start():
     sample = many()
-    cold = fit(sample, "hinge", 1.0, "globbing")
-    warm = fit(sample, "hinge", 1.1, "globbing", start=cold.W)
+    cold = fit(sample, "hinge", 1.0, "sifting")
+    warm = fit(sample, "hinge", 1.1, "sifting", start=cold.W)
     assert warm.certificate.certified and warm.n_passes <= cold.n_passes + 10
 
 
