@@ -123,9 +123,7 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
     problem = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=1))
     costs = predict(problem, 1e-6)
     takers = [
-        m
-        for m in able(plain(n, d), name, C)
-        if m in WORK and m not in ("newton-rounds", "sifting")
+        m for m in able(plain(n, d), name, C) if m in WORK and m not in ("newton-rounds", "sifting")
     ]
     if "small" in takers:
         takers = [m for m in takers if m not in ("newton", "newton-pilot")]

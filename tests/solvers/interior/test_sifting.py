@@ -14,7 +14,7 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers.interior import sifting as sifting
+from linsep.solvers.interior import sifting
 from linsep.solvers.interior.active_band import Band, Wrong
 from linsep.solvers.run import Run
 
