@@ -4,7 +4,7 @@ A method that ends without a closed gap and before the user's limits hands over:
 left, and what it returns continues the trace of those before. Passes are counted by the problem itself.
 
 =============  =======================================================================================
-small          native Newton; the interior point method if it stalls on the squared hinge; Newton
+small          native Newton; the interior point method if it stalls on a quadratic hinge; Newton
 newton         Newton (any direction); the interior point method if it stalls; Newton again
 newton-rounds  Newton in few rounds on a cluster; Newton on the rows at the client
 dual-cd        dual ascent; Newton in the span of the rows, or in the features; interior point if kinked
@@ -26,7 +26,7 @@ from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers.dual_ascent import solve as dual_ascent
-from linsep.solvers.interior import kinked, sifting, squared_hinge, vertex
+from linsep.solvers.interior import kinked, quadratic_hinge, sifting, vertex
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import continuation, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
@@ -105,8 +105,8 @@ def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Soluti
     status = relay.run(native_newton.solve, theta)
     if status is Status.CERTIFIED or (status is Status.WORKING_PRECISION and problem.lam == 0.0):
         return relay.solution
-    if status is Status.GIVEN_UP and squared_hinge.applies(problem):
-        if relay.run(squared_hinge.solve, relay.point) is not Status.WORKING_PRECISION:
+    if status is Status.GIVEN_UP and quadratic_hinge.applies(problem):
+        if relay.run(quadratic_hinge.solve, relay.point) is not Status.WORKING_PRECISION:
             return relay.solution
     relay.run(_cholesky, theta)
     return relay.solution
@@ -148,16 +148,16 @@ def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
 
 
 def _rescue(method: Method) -> Method:
-    """The method; where its Newton steps stay short on the squared hinge, the interior point method, then it again."""
+    """The method; where its Newton steps stay short on a quadratic hinge, the interior point method, then it again."""
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-        if not squared_hinge.applies(problem):
+        if not quadratic_hinge.applies(problem):
             return method(problem, theta, stop, seed)
         relay = Relay(problem, replace(stop, max_short_steps=MAX_SHORT_STEPS), seed)
         if relay.run(method, theta) is not Status.GIVEN_UP:
             return relay.solution
         at = relay.point
-        if relay.run(squared_hinge.solve, at) is Status.WORKING_PRECISION:
+        if relay.run(quadratic_hinge.solve, at) is Status.WORKING_PRECISION:
             relay.stop = stop
             relay.run(method, at)
         return relay.solution

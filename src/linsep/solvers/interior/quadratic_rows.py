@@ -17,6 +17,7 @@ from linsep.problem.duality import dot
 from linsep.solvers.interior.mehrotra import blocking
 
 SLACK = 0.1  # the largest multiplier r that a row with none begins with
+HALVINGS = 40  # of the range of u, which find a point of the path
 FLOOR = 0.01  # of the largest u, or of its range: how near the ends the rows begin, at most
 
 
@@ -72,14 +73,34 @@ class RowPath:
         elif self._lower:
             self.r = np.maximum(np.minimum(mu / self._below, SLACK), excess)
 
-    def place_on_path(self, t: FloatArray, mu: float) -> None:
-        """Begin at the point of the central path for this mu; the domain must have a lower end only."""
-        t = t - self.a * self.low
-        root = np.sqrt(np.square(t) + 4.0 * self.a * mu)
-        # two forms of one number: far beyond the kink the first would cancel to 0
-        self._below = np.where(t > 0.0, (t + root) / (2.0 * self.a), 2.0 * mu / (root + np.abs(t)))
-        self.u, self._above = self.low + self._below, self.high - self._below
-        self.r, self.g = mu / self._below, np.zeros_like(t)
+    def begin(self, t: FloatArray, mu: float) -> None:
+        """Begin at the point of the central path for this mu."""
+        if self._upper:
+            self._below, self._above = self._between(t, mu)
+        else:
+            t = t - self.a * self.low
+            root = np.sqrt(np.square(t) + 4.0 * self.a * mu)
+            # two forms of one number: far beyond the kink the first would cancel to 0
+            self._below = np.where(
+                t > 0.0, (t + root) / (2.0 * self.a), 2.0 * mu / (root + np.abs(t))
+            )
+            self._above = self.high - self.low - self._below
+        self.u, self.r = self.low + self._below, mu / self._below
+        self.g = mu / self._above if self._upper else np.zeros_like(t)
+
+    def _between(self, t: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
+        """Distances of u to both ends, for mu/(u - low) - mu/(high - u) = a u - t, which falls in u: by bisection."""
+        low, high = np.full_like(t, self.low), np.full_like(t, self.high)
+        for _ in range(HALVINGS):
+            u = 0.5 * (low + high)
+            early = mu / (u - self.low) - mu / (self.high - u) > self.a * u - t
+            low, high = np.where(early, u, low), np.where(early, high, u)
+        below, above = u - self.low, self.high - u
+        excess = self.a * u - t  # near an end the other distance is exact, and tells this one
+        return (
+            np.where(excess > 0.0, mu / (excess + mu / above), below),
+            np.where(excess > 0.0, above, mu / (mu / below - excess)),
+        )
 
     def move_inside(self, u: FloatArray, t: FloatArray, mu: float) -> FloatArray:
         """u moved away from the ends, to where the central path may begin."""

@@ -1,12 +1,13 @@
-"""The squared hinge where Newton's method keeps changing its mind: Mehrotra's interior point method.
+"""Squared and Huberised hinges where Newton's method keeps changing its mind: Mehrotra's interior point method.
 
-Problem: min lam/2 |w|^2 + sum s xi^2 with xi >= t = 1 - m. With u = 2 xi the multiplier and r = u/2 - t >= 0 the slack
-of a row, the optimum has u r = 0, and the central path u r = mu, which is u = t + sqrt(t^2 + 2 mu).
+Problem: min lam/2 |w|^2 + sum s l(m), where l is quadratic below the margin and flat beyond it, perhaps straight far
+below: l(m) = max of u t - a u^2/2 over low <= u <= high with t = 1 - m (``quadratic_rows.py``). For the squared hinge
+u r = 0 at the optimum, with the slack r = u/2 - t >= 0, and the central path u r = mu is u = t + sqrt(t^2 + 2 mu).
 
-Newton's method on the squared hinge sees no row beyond its kink. Where the classes are all but separable and the
-features not far fewer than the rows, every full step carries rows across, and it takes hundreds of short ones
-(3,000 x 800, C = 100: 7 s). The path sees them coming: some fifteen iterations, a weighted Gram and five
-reads of the rows each. It ends when the gap by Fenchel and Young, no term of which is negative, is below tol.
+Newton's method sees no row beyond its kink. Where the classes are all but separable and the features not far fewer than
+the rows, every full step carries rows across, and it takes hundreds of short ones (3,000 x 800, C = 100: 7 s). The path
+sees them coming: some fifteen iterations, a weighted Gram and five reads of the rows each. It ends when the gap by
+Fenchel and Young, no term of which is negative, is below tol.
 
 Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992 (``mehrotra.py``).
 """
@@ -25,22 +26,22 @@ from linsep.problem import Problem
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.interior import quadratic_rows
 from linsep.solvers.interior.mehrotra import PredictorCorrector, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.run import LimitReached, Run, linearised
 
-_SQUARED_HINGE = (0.25, (0.0, np.inf), (1.0,))  # conjugate, domain and breakpoints
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
 MAX_FEATURES = 4000  # features: a Gram of their order is factorised in every iteration
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is max(0, 1 - m)^2, by its conjugate u^2/4 - u on u >= 0, and the rows are dense, in memory."""
+    """Whether the loss is quadratic below the margin and flat beyond it, and the rows are dense, in memory."""
     data, loss = problem.data, problem.loss
-    squared = (loss.conjugate_quadratic, loss.domain, loss.breakpoints) == _SQUARED_HINGE
-    plain = squared and problem.native and problem.lam > 0.0 and not data.sparse
+    hinge = quadratic_rows.applies(loss) and loss.flat_beyond_margin
+    plain = hinge and problem.lam > 0.0 and not data.sparse
     return plain and data.location is Location.MEMORY and data.d <= MAX_FEATURES
 
 
@@ -56,7 +57,7 @@ class _Path(PredictorCorrector):
         self._kink = zero_margin(problem.loss) - (0.0 if data.offset is None else data.offset)
         self.t: FloatArray = self._kink - self._signed_scores(theta)
         value = problem.penalty_value(theta) + self.rows.value(self.t)
-        self.rows.place_on_path(self.t, value / float(self.s.sum()))
+        self.rows.begin(self.t, value / float(self.s.sum()))
         self._v = np.zeros(problem.order)
 
     def _signed_scores(self, theta: FloatArray) -> FloatArray:
@@ -95,7 +96,7 @@ class _Path(PredictorCorrector):
         self.gap += abs(float(self._v[-1] * self.theta[-1]))
 
     def complementarity(self) -> tuple[float, float]:
-        return self.rows.products(), float(self.s.sum())
+        return self.rows.products(), self.rows.ends * float(self.s.sum())
 
     def predict(self) -> float:
         self._ratio = self.rows.ratio
@@ -148,7 +149,7 @@ def finish(run: Run[Problem], theta: FloatArray) -> bool:
             return False
         target *= 0.1
         path.refresh()
-        return run.close(path.theta, Explicit(np.maximum(path.rows.u, 0.0)))
+        return run.close(path.theta, Explicit(np.clip(path.rows.u, *run.problem.loss.domain)))
 
     return path.follow(ends, run.check_limits, LIMIT, PATIENCE)
 

@@ -1,15 +1,15 @@
-"""The interior point method for the squared hinge: certified wherever it begins, and where Newton's method stalled."""
+"""The interior point method for quadratic hinges: certified wherever it begins, and where Newton's method stalled."""
 
 import numpy as np
 import pytest
 
 from linsep import LinearClassifier, verify
 from linsep.data import Memory
-from linsep.losses import Logistic, SquaredHinge
+from linsep.losses import HuberisedHinge, Logistic, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Stop
-from linsep.solvers.interior import squared_hinge as slack_path
+from linsep.solvers.interior import quadratic_hinge as slack_path
 from linsep.solvers.run import Run
 
 
@@ -52,6 +52,30 @@ def test_certified_from_anywhere(C, intercept, far):
     assert primal - lower <= 1e-8 * primal
     assert gap == pytest.approx(primal - lower, abs=1e-12 * primal)
     assert run.problem.passes < 250
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("width", [0.1, 1.0, 2.5])
+@pytest.mark.parametrize("far", [0.0, 3.0])
+def test_huberised_hinges_of_any_width(C, width, far):
+    X, y = nearly_separable()
+    theta = far * np.random.default_rng(1).normal(size=X.shape[1] + 1)
+    problem = Problem(HuberisedHinge(width), ElasticNet(C), Memory(X, y), True)
+    run = Run(problem, Stop(1e-8))
+    assert slack_path.applies(problem) and slack_path.finish(run, theta)
+    (low, high), u = problem.loss.domain, run.best[2].u
+    assert ((low <= u) & (u <= high)).all()
+    assert problem.passes < 250
+
+
+def test_separated_skewed_rows_of_the_huberised_hinge():
+    rng = np.random.default_rng(0)
+    X = np.exp(1.2 * rng.normal(size=(3_000, 150)))
+    z = X @ rng.normal(size=150)
+    y = np.where(z > np.median(z), 1.0, -1.0)
+    for solver in ("auto", "newton", "newton-pilot"):
+        model = LinearClassifier("huberised_hinge", C=1e3, solver=solver).fit(X, y)
+        assert model.certificate_.certified
 
 
 def test_weight_two_is_the_row_twice():
