@@ -78,6 +78,12 @@ def test_a_penalty_below_rounding_beside_an_exact_proof():
     assert not complaints(1007527)
 
 
+@pytest.mark.parametrize("seed", [1401168, 1401433])
+def test_exact_proofs_that_say_less_than_the_claim(seed):
+    """They know no error of w without a penalty, and their dual point may be a few roundings behind."""
+    assert not complaints(seed)
+
+
 @pytest.mark.parametrize("seed", [930577, 932004])
 def test_a_hard_margin_whose_objective_overflows_is_not_certified(seed):
     """Features near 1e-200: |w|^2 is beyond every number, and exact arithmetic finds that too."""

@@ -35,6 +35,8 @@ _UNDERFLOW = 2.0**-1068
 _PART, _ROUNDED = 0.01, 0.5
 #: Share of tol by which a bound found anew may fall short of the one claimed, and of the objective at most.
 _SHORT, _SHORTEST = 0.1, 1e-7
+#: Roundings of the objective by which an exact dual point may fall short of one in floating point, which is near it.
+_EXACT_SHORT = 1024
 
 
 def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
@@ -239,7 +241,7 @@ def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -
     """
     scale = max(abs(claim.primal), abs(found.primal))
     if found.kind == "exact":
-        return 0.0 if claim.kind == "exact" else 64 * ROUNDOFF * scale
+        return 0.0 if claim.kind == "exact" else _EXACT_SHORT * ROUNDOFF * scale
     return slack + 2.0 * found.rounding + min(_SHORT * part.tol, _SHORTEST) * scale
 
 

@@ -21,6 +21,7 @@ from linsep.certificates.claims import (
     another_objective,
     contradiction,
     find_alteration,
+    follows_from_gap,
     inconsistency,
 )
 from linsep.certificates.closing import from_sums
@@ -166,7 +167,7 @@ def verify(
         found = combine(each)
         if not complaint:
             curved = [
-                _by_curvature_too(part, claim, proof)
+                _as_claimed(part, claim, proof)
                 for part, claim, proof in zip(parts, claims, each, strict=False)
             ]
             complaint = contradiction(claimed, parts, each, curved)
@@ -186,12 +187,12 @@ def verify(
     return found
 
 
-def _by_curvature_too(part: Part, claim: Optimality, found: Optimality) -> Optimality:
-    """The proof by curvature of a claim that is one, where what was found by other means proves less; else what was."""
+def _as_claimed(part: Part, claim: Optimality, found: Optimality) -> Optimality:
+    """A proof of the kind that is claimed where what was found by other means proves less; else what was found."""
     weaker = claim.gap < found.gap or claim.coef_error < found.coef_error
-    if claim.kind != "local" or not weaker:
+    if not weaker or follows_from_gap(claim, part):
         return found
-    return recheck_part(part, curvature=True)
+    return recheck_part(part, curvature=claim.kind == "local")
 
 
 def recheck_part(
