@@ -78,6 +78,15 @@ def test_a_penalty_below_rounding_beside_an_exact_proof():
     assert not complaints(1007527)
 
 
+def test_an_exact_objective_is_compared_to_the_last_bits():
+    """Nearly all of it is the penalty: other weights change its last digit, and with it the gap."""
+    case = draw(1501032)
+    model, _ = answers(case)
+    assert verify(model, case.X, case.y, case.weight).kind == "exact"
+    with pytest.raises(CertificateError, match="objective"):
+        verify(model, case.X, case.y, 2.0 * case.weight)
+
+
 @pytest.mark.parametrize("seed", [1401168, 1401433])
 def test_exact_proofs_that_say_less_than_the_claim(seed):
     """They know no error of w without a penalty, and their dual point may be a few roundings behind."""
