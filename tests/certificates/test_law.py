@@ -87,6 +87,15 @@ def test_an_exact_objective_is_compared_to_the_last_bits():
         verify(model, case.X, case.y, 2.0 * case.weight)
 
 
+def test_an_exact_objective_shows_that_the_classes_were_swapped():
+    """w is nearly 0: the objective changes by little more than the rounding that the claim states."""
+    case = draw(1604704)
+    model, _ = answers(case)
+    model.classes_ = model.classes_[::-1].copy()
+    with pytest.raises(CertificateError):
+        verify(model, case.X, case.y, case.weight)
+
+
 @pytest.mark.parametrize("seed", [1401168, 1401433])
 def test_exact_proofs_that_say_less_than_the_claim(seed):
     """They know no error of w without a penalty, and their dual point may be a few roundings behind."""

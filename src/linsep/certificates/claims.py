@@ -217,7 +217,7 @@ def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) ->
     if hard_margin(part.loss, part.penalty):
         attained += found.gap  # rounding may leave the coefficients short of the margin
     elif claim.certified:  # rounding is part of its gap
-        roundings = 4 if claim.kind == found.kind == "exact" else 64
+        roundings = 4 if found.kind == "exact" else 64
         near = min(slack, claim.rounding + found.rounding + roundings * ROUNDOFF * scale)
     if abs(claim.primal - found.primal) > near:
         return "The objective at the coefficients of the model is not the one claimed."
