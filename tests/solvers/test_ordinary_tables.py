@@ -5,8 +5,8 @@ from __future__ import annotations
 import ordinary
 import pytest
 
-# Seeds that ended without a certificate, or after more than ten seconds, when they were drawn first, and some others.
-FAST, SLOW = range(12), range(12, 72)
+# The last one ended without a certificate before the interior point method took the Huberised hinge.
+FAST, SLOW = range(12), (*range(12, 72), 522)
 
 
 @pytest.mark.parametrize("seed", [*FAST, *(pytest.param(s, marks=pytest.mark.slow) for s in SLOW)])

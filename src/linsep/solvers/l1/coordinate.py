@@ -113,15 +113,14 @@ class Stored:
 class Columns:
     """A point theta, zero but on few features, its scores and P there."""
 
-    def __init__(self, problem: Problem, theta: FloatArray) -> None:
+    def __init__(self, problem: Problem, theta: FloatArray, budget: float = math.inf) -> None:
         data = problem.data
-        self.problem, self.theta = problem, theta.copy()
+        self.problem, self.theta, self._budget = problem, theta.copy(), budget
         self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
         self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
         self.scores, self.value = np.zeros(data.n), np.inf
         self.unfinished = 0  # calls of many steps
         self.l1 = problem.penalty.l1  # of the last call
-        self.budget = math.inf
         self._began = problem.passes
         self._stored = Stored(data)
         self._read_scores()
@@ -166,7 +165,7 @@ class Columns:
         passes = prices().iteration(_hessian_work, shape) / prices().iteration(
             _pass_work, self._stored.shape(None)
         )
-        return self.problem.passes - self._began > self.budget * passes
+        return self.problem.passes - self._began > self._budget * passes
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
         """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
@@ -215,8 +214,7 @@ def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> boo
     ``budget`` is what descent may cost, in steps of prox-Newton on the same features.
     """
     problem = run.problem
-    columns = Columns(problem, theta)
-    columns.budget = budget
+    columns = Columns(problem, theta, budget)
     correlation = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
     try:
         if not theta[:-1].any():
