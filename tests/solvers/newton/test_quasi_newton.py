@@ -16,6 +16,7 @@ from linsep.solvers.newton import quasi_newton, subsampled
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
 from linsep.solvers.newton.quasi_newton import _Pairs
+from linsep.solvers.newton.recent_vectors import RecentVectors
 
 
 def _recursion(pairs, M, g, gamma):
@@ -47,6 +48,46 @@ def test_compact_form_is_the_two_loop_recursion(count):
     want = _recursion(kept[-most:], M, g, gamma)
     found = pairs.times(g, g / M, gamma, lambda v: v / M)
     np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-10)
+
+
+def test_pairs_follow_another_metric():
+    rng = np.random.default_rng(1)
+    d, M, other = 30, rng.random(30) + 1.0, rng.random(30) + 1.0
+    changed, fresh = _Pairs(d, 4), _Pairs(d, 4)
+    for s in rng.standard_normal((6, d)):
+        y = s * (1.0 + np.arange(d))
+        changed.add(s, y, y / M)
+        fresh.add(s, y, y / other)
+    changed.change_metric(lambda v: v / other)
+    g = rng.standard_normal(d)
+    found, want = (
+        pairs.times(g, g / other, pairs.gamma, lambda v: v / other) for pairs in (changed, fresh)
+    )
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [3, 1_001, 60_000])  # the last ones would be in a mapped file
+@pytest.mark.parametrize("count", [0, 2, 7])
+def test_recent_vectors_have_the_same_bits_on_disk(length, count):
+    rng = np.random.default_rng(length)
+    given, v, a = (
+        rng.standard_normal((count, length)),
+        rng.standard_normal(length),
+        rng.standard_normal(4),
+    )
+    memory, disk = (RecentVectors(4, length, on_disk) for on_disk in (False, True))
+    for some in given:
+        memory.append(some)
+        disk.append(some)
+    last = given[-4:]
+    np.testing.assert_array_equal(np.array(list(disk)).reshape(-1, length), last)
+    np.testing.assert_allclose(memory.dots(v), last @ v, rtol=1e-10)
+    np.testing.assert_array_equal(disk.dots(v), memory.dots(v))
+    weights = a[: len(memory)]
+    np.testing.assert_allclose(memory.combine(weights), weights @ last, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(disk.combine(weights), memory.combine(weights))
+    memory.clear()
+    assert len(memory) == 0
 
 
 def _table(n, d, power, seed=0):

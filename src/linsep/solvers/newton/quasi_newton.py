@@ -22,10 +22,10 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.data import Location, mapped_vectors
-from linsep.interrupts import slices
 from linsep.problem import Problem, dot
 from linsep.solvers import sampling
 from linsep.solvers.newton.directions import Preconditioner, Step, centre_gradient, diagonal_of
+from linsep.solvers.newton.recent_vectors import RecentVectors
 from linsep.solvers.newton.solve import Direction
 from linsep.solvers.run import Run
 
@@ -108,89 +108,63 @@ def _sizes(
 
 
 class _Pairs:
-    """The last changes S of the point and Y of the gradient, with their products.
-
-    For rows on disk they are in mapped files, of which one vector at a time is in memory.
-    """
+    """The last changes S of the point and Y of the gradient, with their products."""
 
     def __init__(self, order: int, most: int, on_disk: bool = False) -> None:
-        self.count, self.on_disk = 0, on_disk
-        allocate = mapped_vectors.zeros if on_disk else np.empty
-        self.S, self.Y = allocate((most, order)), allocate((most, order))
+        self.S, self.Y = (RecentVectors(most, order, on_disk) for _ in range(2))
         self._D = np.zeros(most)  # s.y
         self._R = np.zeros((most, most))  # inverse of the upper triangle of S'Y
         self._YZ = np.zeros((most, most))  # Y M^-1 Y'
 
+    def __len__(self) -> int:
+        return len(self.S)
+
     def add(self, s: FloatArray, y: FloatArray, z: FloatArray) -> None:
         """Append a pair, with z = M^-1 y; the oldest one makes room."""
-        if self.count == len(self.S):
-            for some in (self.S, self.Y, self._D):
-                for k in range(self.count - 1):  # row by row, which needs no copy of all
-                    some[k] = some[k + 1]
-                    mapped_vectors.release(some[k : k + 2])
+        if len(self) == len(self._D):
+            self._D[:-1] = self._D[1:].copy()
             for products in (self._R, self._YZ):
                 products[:-1, :-1] = products[1:, 1:].copy()
-            self.count -= 1
-        k = self.count
-        self.S[k] = s
-        mapped_vectors.release(self.S[k])
-        self.Y[k] = y
-        mapped_vectors.release(self.Y[k])
-        self.count = k + 1
-        along = _rows_times(self.S[: k + 1], y)
+        self.S.append(s)
+        self.Y.append(y)
+        k = len(self) - 1
+        along = self.S.dots(y)
         self._D[k] = along[k]
         self._R[k, : k + 1] = 0.0
         self._R[:k, k] = self._R[:k, :k] @ along[:k] / -along[k]
         self._R[k, k] = 1.0 / along[k]
-        self._YZ[: k + 1, k] = self._YZ[k, : k + 1] = _rows_times(self.Y[: k + 1], z)
+        self._YZ[: k + 1, k] = self._YZ[k, : k + 1] = self.Y.dots(z)
+
+    def change_metric(self, solve: Callable[[FloatArray], FloatArray]) -> None:
+        """Let ``solve`` multiply by M^-1 from now on."""
+        for k, y in enumerate(self.Y):
+            self._YZ[: len(self), k] = self.Y.dots(solve(y))
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.S.clear()
+        self.Y.clear()
 
     @property
     def gamma(self) -> float:
         """s.y / y.M^-1 y of the last pair."""
-        k = self.count - 1
+        k = len(self) - 1
         return float(self._D[k] / self._YZ[k, k])
 
     def times(
         self, g: FloatArray, z: FloatArray, gamma: float, solve: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
         """B g for z = M^-1 g, in compact form; ``solve`` multiplies by M^-1."""
-        k = self.count
+        k = len(self)
         if not k:
             return gamma * z
-        S, Y, R = self.S[:k], self.Y[:k], self._R[:k, :k]
-        last = R @ _rows_times(S, g)
-        middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - _rows_times(Y, z))
-        out = solve(g - _combine(last, Y))
+        R = self._R[:k, :k]
+        last = R @ self.S.dots(g)
+        middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - self.Y.dots(z))
+        out = solve(g - self.Y.combine(last))
         out *= gamma
-        out += _combine(R.T @ middle, S)
+        out += self.S.combine(R.T @ middle)
         return out
-
-
-_BLAS = (
-    9_000  # entries up to which BLAS multiplies by one thread; its bits depend on how many it uses
-)
-
-
-def _rows_times(rows: FloatArray, v: FloatArray) -> FloatArray:
-    """Products of rows and a vector."""
-    if rows.size <= _BLAS:
-        return np.asarray(rows @ v)
-    out = np.empty(len(rows))
-    for k, row in enumerate(rows):
-        out[k] = dot(row, v)
-        mapped_vectors.release(row)
-    return out
-
-
-def _combine(v: FloatArray, rows: FloatArray) -> FloatArray:
-    """Sum of rows with the weights v."""
-    if rows.size <= _BLAS:
-        return np.asarray(v @ rows)
-    out = np.empty(rows.shape[1])
-    for some in slices(len(out), len(rows)):
-        np.einsum("k,kj->j", v, rows[:, some], out=out[some])
-        mapped_vectors.release(rows[:, some])
-    return out
 
 
 def _last_step(problem: Problem, g: FloatArray, size: float) -> Step:
@@ -284,10 +258,7 @@ class QuasiNewton:
         self._sampled.refresh(theta)
         self._inverse = self._sampled(problem)
         self._sizes, self._slow = self._sizes[-1:], 0
-        old = self._pairs
-        self._pairs = _Pairs(old.S.shape[1], len(old.S), old.on_disk)
-        for s, y in zip(old.S[: old.count], old.Y[: old.count], strict=True):
-            self._pairs.add(s, y, self._solve(y))
+        self._pairs.change_metric(self._solve)
         if self._last is not None:
             here, slope, _ = self._last
             self._last = here, slope, self._solve(slope)
@@ -321,14 +292,14 @@ class QuasiNewton:
     def _step(self, slope: FloatArray, z: FloatArray) -> tuple[FloatArray, float]:
         """-B g and the squared decrement g.B g."""
         assert self._start is not None
-        if self._pairs.count:
+        if len(self._pairs):
             gamma = self._pairs.gamma
         else:
             gamma = 1.0 if self._inverse else self._start.gamma
         step = -self._pairs.times(slope, z, gamma, self._solve)
         decrement = -dot(slope, step)
         if not (decrement > 0.0 and math.isfinite(decrement)):
-            self._pairs.count = 0
+            self._pairs.clear()
             step = -gamma * z
             decrement = -dot(slope, step)
         return step, decrement
