@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse as sp
 from catalogue import (
     KINKED,
     MAKERS,
@@ -356,3 +357,19 @@ def test_an_exact_fit_without_a_penalty_is_short_and_does_not_depend_on_how_rows
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-9)
     shortest = np.linalg.pinv(X - X.mean(axis=0)) @ (y - y.mean())
     assert np.linalg.norm(weighted.coef_) < 1.5 * np.linalg.norm(shortest)
+
+
+def test_start_takes_few_passes_where_rows_are_nearly_separable():
+    rng = np.random.default_rng(0)
+    n, d, per_row = 900, 400, 25
+    share = 1.0 / np.arange(1.0, d + 1.0)
+    columns = rng.choice(d, (n, per_row), p=share / share.sum()).ravel()
+    X = sp.csr_array(
+        (np.ones(n * per_row), columns, np.arange(0, n * per_row + 1, per_row)), shape=(n, d)
+    )
+    X.sum_duplicates()
+    z = X @ rng.standard_normal(d)
+    y = z + 0.5 * z.std() * rng.standard_normal(n) > z.mean()
+    model = LinearClassifier("hinge", C=300.0, solver="interior").fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_passes_ <= 150  # the start alone took 180 of 270 when it had no limit

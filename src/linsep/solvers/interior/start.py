@@ -21,22 +21,22 @@ from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive
 
 EXACT = 1e-12  # share of the objective that rounding may leave of an exact fit
-_NATIVE_WORK = 3e8  # multiply-adds of a Gram up to which one thread makes the start
+_PASSES = 24.0  # for the start, at most: where classes are nearly separable, more would cost more than they save
 
 
 def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
-    """The minimiser of the squared loss of the same kind, to two digits."""
+    """The minimiser of the squared loss of the same kind to two digits, or what a few passes reach of it."""
     given = problem.loss
     if theta.any() or given.zero_at_origin:
         return theta
     loss = Squared(centre=zero_margin(given)) if given.regression else SquaredHinge()
     easy = Problem(loss, problem.penalty, problem.data, problem.fit_intercept)
-    data = problem.data
-    if data.whole is not None and data.n_entries * data.d <= _NATIVE_WORK:
+    if native_newton.fits(easy):
         start = theta.copy()
         native_newton.run_native(easy, start, 1e-2, polish=False)
     else:
-        start = newton.solve(easy, theta, Stop(1e-2), Adaptive(easy, None)).W[:, 0].copy()
+        stop = Stop(1e-2, max_passes=_PASSES)
+        start = newton.solve(easy, theta, stop, Adaptive(easy, None)).W[:, 0].copy()
     problem.passes += easy.passes
     return start if np.isfinite(start).all() else theta
 
