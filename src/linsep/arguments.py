@@ -1,4 +1,4 @@
-"""Arguments that callers give: checked by name before they are used."""
+"""Validate arguments of public functions; errors name the argument and what it must be."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from linsep.errors import BadInput
 
 
 def one_of(name: str, given: Any, known: tuple[Any, ...]) -> Any:
-    """The word or truth value given, if it is a known one."""
+    """Return ``given`` if it is one of the known strings or booleans; raise otherwise."""
     if not isinstance(given, str | bool | np.bool_) or given not in known:
         raise BadInput(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r:.80}.")
     return given
 
 
 def flag(name: str, given: Any) -> bool:
-    """The truth value given; numbers and strings are not taken for one."""
+    """Return a boolean; numbers and strings raise."""
     if given is not True and given is not False and not isinstance(given, np.bool_):
         raise BadInput(f"{name} must be True or False, got {given!r:.80}.")
     return bool(given)
 
 
 def number(name: str, given: Any) -> float:
-    """A number; truth values and text are not taken for one."""
-    if type(given) is float:  # by far the most frequent, and ABCs are slow
+    """Return a real number as float; booleans and strings raise."""
+    if type(given) is float:  # fast path: isinstance with an ABC is slow
         return given
     if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
         hint = "; C=inf means no penalty" if name == "C" and given is None else ""
@@ -44,7 +44,7 @@ def number(name: str, given: Any) -> float:
 
 
 def positive(name: str, given: Any, other: str = "") -> float:
-    """A positive finite number; ``other`` is what the message offers beside it."""
+    """Return a positive finite number; ``other`` names further accepted values in the error message."""
     value = number(name, given)
     if not 0 < value < np.inf:
         raise BadInput(f"{name} must be a positive finite number{other}, got {given!r}.")
@@ -52,14 +52,14 @@ def positive(name: str, given: Any, other: str = "") -> float:
 
 
 def is_whole(given: object, least: int, most: int) -> bool:
-    """Whether a whole number of that range was given, and not a truth value."""
+    """Return whether ``given`` is an integer from ``least`` to ``most`` and not a boolean."""
     if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
         return False
     return least <= int(given) <= most
 
 
 def count(name: str, given: Any, what: str, most: int = 2**63 - 1) -> int:
-    """A whole number >= 1 of something."""
+    """Return an integer from 1 to ``most``; the error message says that it counts ``what``."""
     if not is_whole(given, 1, most):
         upper = "" if most == 2**63 - 1 else f" and at most {most:,}"
         raise BadInput(
@@ -69,7 +69,7 @@ def count(name: str, given: Any, what: str, most: int = 2**63 - 1) -> int:
 
 
 def seed(given: Any, most: int | None = None) -> int | None:
-    """A whole number from whatever ``random_state`` is; None stays None."""
+    """Return ``random_state`` as an integer seed, drawn from it if it is a generator; None stays None."""
     if given is None:
         return None
     if isinstance(given, Integral):
@@ -85,7 +85,7 @@ def seed(given: Any, most: int | None = None) -> int | None:
 
 
 def threads(given: Any) -> int | None:
-    """The number of threads given, None for all processors."""
+    """Return the number of threads; None means all processors."""
     if given is None:
         return None
     if not is_whole(given, 1, 1 << 20):
@@ -97,7 +97,7 @@ def threads(given: Any) -> int | None:
 
 
 def words(name: str, given: Any, what: str) -> list[Any]:
-    """The entries of a list of columns or words; a single string is no list."""
+    """Return the entries of a list of names or column numbers; a single string raises."""
     if isinstance(given, str):
         raise BadInput(f"{name} must be a list of {what}: {name}=[{given!r}].")
     if isinstance(given, bytes) or not isinstance(given, Iterable):
@@ -112,12 +112,12 @@ def words(name: str, given: Any, what: str) -> list[Any]:
 
 
 def pair(name: str, given: Any, what: str) -> tuple[Any, Any]:
-    """Two things, for instance rows and their labels."""
+    """Return the two entries of a pair, for example rows and their labels."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise BadInput(f"{name} must be a pair {what}, got {given!r:.80}.")
     return given[0], given[1]
 
 
 def is_path(given: object) -> bool:
-    """Whether the system may take it for the name of a file."""
+    """Return whether ``given`` has a type that ``open`` accepts as a path."""
     return isinstance(given, str | bytes | os.PathLike)

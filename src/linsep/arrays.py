@@ -1,4 +1,4 @@
-"""Names for the types of arrays, and what dense and sparse rows have in common."""
+"""Array types, and helpers that accept dense and sparse rows."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
-    """Parts one below another, dense or CSR; None if they are None."""
+    """Concatenate parts along the rows, dense or CSR; None if they are None."""
     if parts[0] is None:
         return None
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def dense(X: Any) -> Any:
-    """The numbers of X as a dense array; X itself if it is not sparse."""
+    """Return X as a dense array; X itself if it is not sparse."""
     return X.toarray() if sp.issparse(X) else X
 
 
 def squares(X: Any) -> Any:
-    """The squares of all numbers; sparse if X is."""
+    """Elementwise squares of X, sparse if X is."""
     return X.multiply(X) if sp.issparse(X) else X * X
 
 
 def n_entries(X: Any) -> int:
-    """Numbers that X stores."""
+    """Return the number of stored entries of X."""
     return int(X.nnz if sp.issparse(X) else X.size)

@@ -1,4 +1,4 @@
-"""Everything linsep raises or warns about.
+"""Exceptions and warnings of linsep.
 
 ::
 
@@ -17,8 +17,8 @@
     sklearn.exceptions.ConvergenceWarning
       ConvergenceWarning   a limit stopped the fit; the exception holds the certificate reached so far
 
-A message says what was given, what is needed and what to do. Every extra argument has a default,
-so that the exceptions survive pickling between processes.
+A message says what was given, what is required and what to do. Every extra argument has a default,
+so that exceptions can be pickled between processes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class LinsepError(ValueError):
-    """Root of all linsep errors."""
+    """Base class of all linsep errors."""
 
 
 class ClusterError(LinsepError):
@@ -67,7 +67,7 @@ class BadInput(LinsepError):
 
 
 class NonFinite(BadInput):
-    """NaN or infinity among the numbers, noticed by a solver's first pass."""
+    """NaN or infinity in the data, detected in a solver's first pass."""
 
 
 class NotNumbers(BadInput, TypeError):
@@ -103,7 +103,7 @@ class Refused(LinsepError):
 
 
 class SeparableData(LinsepError):
-    """No minimiser exists: a hyperplane separates the rows and nothing bounds its length.
+    """No minimiser exists: a hyperplane separates the rows and no penalty bounds the coefficients.
 
     Attributes
     ----------
@@ -134,12 +134,12 @@ class InseparableData(LinsepError):
 
 
 class CertificateError(LinsepError):
-    """A claimed certificate does not hold.
+    """A certificate does not hold for the model and the data.
 
     Attributes
     ----------
     certificate : Optimality or None
-        What an independent computation found instead.
+        Result of the independent computation.
     """
 
     def __init__(self, message: str = "", certificate: Any = None) -> None:
@@ -156,7 +156,7 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
 
 
 def require_certificate(model: Any, caller: str) -> Any:
-    """Certificate of a model that has just been fitted; raise if its class makes none."""
+    """Return the certificate of a fitted model; raise if its class computes none."""
     proof = getattr(model, "certificate_", None)
     if proof is None:
         raise BadInput(
@@ -167,7 +167,7 @@ def require_certificate(model: Any, caller: str) -> Any:
 
 
 def require_tolerance(tol: Any) -> None:
-    """Raise unless ``tol`` is a relative gap that says something: a number between 0 and 1."""
+    """Raise unless ``tol`` is a number strictly between 0 and 1; a relative gap of 1 or more proves nothing."""
     if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
         raise BadInput(
             f"tol must be a number between 0 and 1, got {tol!r}: it is the relative gap to prove, for instance 1e-6 of "

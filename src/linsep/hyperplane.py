@@ -106,7 +106,7 @@ class Hyperplane:
         return self.score(X) / self.norm
 
     def project(self, X: Any) -> FloatArray:
-        """The nearest point of the hyperplane to each row, x - (w.x + b) w / |w|^2, as a dense array."""
+        """Nearest point on the hyperplane for each row, x - (w.x + b) w / |w|^2, as a dense array."""
         rows = self._rows(X)
         rows = dense(rows)
         return np.asarray(rows - np.outer(self.signed_distance(rows), self.w / self.norm))
@@ -117,14 +117,14 @@ class Hyperplane:
         return plain_signs(y, len(z)) * z
 
     def geometric_margins(self, X: Any, y: Any) -> FloatArray:
-        """y (w.x + b) / |w| for each row: its distance, negative on the wrong side."""
+        """Geometric margin y (w.x + b) / |w| of each row: its distance, negative on the wrong side."""
         return self.functional_margins(X, y) / self.norm
 
     def angular_margins(self, X: Any, y: Any) -> FloatArray:
-        """y w.x / (|w| |x|) for each row: the cosine between w and y x, for a hyperplane through the origin.
+        """Angular margin y w.x / (|w| |x|) of each row: the cosine between w and y x, for b = 0.
 
-        Affine hyperplanes become such in one dimension more, see ``homogeneous``. A zero row has no
-        direction: its margin is 0.
+        An affine hyperplane passes through the origin in one dimension more, see ``homogeneous``. The margin of a
+        zero row is 0.
         """
         if self.b != 0.0:
             raise BadInput(
@@ -137,7 +137,7 @@ class Hyperplane:
         return np.divide(margins, length, out=np.zeros_like(margins), where=length > 0.0)
 
     def margin(self, X: Any, y: Any) -> float:
-        """The smallest geometric margin: the distance of the closest row, negative if one is on the wrong side."""
+        """Smallest geometric margin: the distance of the closest row, negative if any row is on the wrong side."""
         return float(self.geometric_margins(X, y).min())
 
     def canonical(self, X: Any) -> Hyperplane:
@@ -156,7 +156,7 @@ class Hyperplane:
 
     @classmethod
     def from_homogeneous(cls, theta: Any, first: bool = False) -> Hyperplane:
-        """The hyperplane of (w, b), or of (b, w) with ``first``."""
+        """Construct the hyperplane from (w, b), or from (b, w) with ``first``."""
         theta = np.asarray(theta, dtype=np.float64)
         if theta.ndim != 1 or len(theta) < 2:
             raise BadInput(f"(w, b) is a vector of at least two numbers, got shape {theta.shape}.")
@@ -172,6 +172,6 @@ class Hyperplane:
 
 
 def length(w: FloatArray) -> float:
-    """|w|, whatever its size."""
+    """Euclidean norm |w|, without overflow or underflow."""
     largest = float(np.abs(w).max(initial=0.0))
     return largest * math.sqrt(float(((w / largest) ** 2).sum())) if largest > 0.0 else 0.0

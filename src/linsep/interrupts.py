@@ -1,9 +1,9 @@
-"""How long computations notice Ctrl-C, the end of the user's time, and the end of what they are part of.
+"""Interrupt long computations: on Ctrl-C, at a deadline, and when the computation they belong to has failed.
 
-Python serves Ctrl-C between two instructions of the main thread. What lasts longer than that asks :func:`check` now and
-then: native loops do every 50 ms (kernels/core/interrupt.hpp), threads of :class:`Workers` do between blocks of rows,
-and calls of LAPACK, which cannot ask, are waited for (:func:`wait_for`). ``check`` raises whatever ends the
-computation; nothing else has to be told.
+Python handles Ctrl-C between two instructions of the main thread. Longer computations call :func:`check` regularly:
+native loops every 50 ms (kernels/core/interrupt.hpp), threads of :class:`Workers` between blocks of rows. Calls of
+LAPACK, which cannot be interrupted, run in a thread (:func:`wait_for`). ``check`` raises the exception that ends the
+computation; there is no other signal.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ T = TypeVar("T")
 Check = Callable[[], None]
 
 EVERY: Final = 0.05  #: seconds between two checks
-GRACE: Final = 0.25  #: seconds after the user's time for the proof of what was found
-LONG: Final = 2e8  #: multiply-adds that may take longer than that; a thread for them costs a hundredth of their time
+GRACE: Final = 0.25  #: seconds after the deadline for certifying the point reached
+LONG: Final = 2e8  #: multiply-adds from which a call runs in a thread, at about 1 % extra cost
 
 
 class Cancelled(BaseException):
-    """The computation that this thread was part of is over (control flow: users never see it)."""
+    """The computation that this thread belongs to has ended (control flow: never visible to users)."""
 
 
 class _Checks(threading.local):
-    """Checks that may end the computation of this thread, outermost first."""
+    """Functions that ``check`` calls in this thread, outermost first."""
 
     all: tuple[Check, ...] = ()
 
@@ -39,14 +39,14 @@ _CHECKS = _Checks()
 
 
 def check() -> None:
-    """Raise what ends the computation of this thread, if anything does. In the main thread Ctrl-C does by itself."""
+    """Raise if the computation of this thread has to end. In the main thread Python itself raises on Ctrl-C."""
     for each in _CHECKS.all:
         each()
 
 
 @contextmanager
 def checking(*more: Check) -> Iterator[None]:
-    """Call these, too, in every ``check`` of this thread inside."""
+    """Context in which every ``check`` of this thread also calls these functions."""
     before = _CHECKS.all
     _CHECKS.all = (*before, *more)
     try:
@@ -56,11 +56,11 @@ def checking(*more: Check) -> Iterator[None]:
 
 
 class OutOfTime(Exception):
-    """The user's time is used up, and a little more (control flow: users never see it)."""
+    """The deadline passed more than GRACE seconds ago (control flow: never visible to users)."""
 
 
 class _Deadline(threading.local):
-    """When the user's time ends [time.perf_counter()]."""
+    """Deadline of this thread [time.perf_counter()]."""
 
     at = math.inf
 
@@ -69,13 +69,13 @@ _DEADLINE = _Deadline()
 
 
 def time_limit(seconds: float | None) -> AbstractContextManager[None]:
-    """``until`` so many seconds from now; no limit if None."""
+    """Context with a deadline ``seconds`` from now; no deadline if None."""
     return until(math.inf if seconds is None else time.perf_counter() + seconds)
 
 
 @contextmanager
 def until(deadline: float) -> Iterator[None]:
-    """End the calls of ``if_in_time`` inside at ``deadline`` [time.perf_counter()], or earlier if they do already."""
+    """Context with a ``deadline`` [time.perf_counter()] for calls of ``if_in_time``; an earlier one stays in force."""
     before = _DEADLINE.at
     _DEADLINE.at = min(before, deadline)
     try:
@@ -85,20 +85,20 @@ def until(deadline: float) -> Iterator[None]:
 
 
 def seconds_left() -> float | None:
-    """Seconds until the user's time ends, a token at least; None if there is no limit."""
+    """Return the seconds until the deadline, at least 1e-9; None if there is none."""
     end = _DEADLINE.at
     return None if end == math.inf else max(1e-9, end - time.perf_counter())
 
 
 def out_of_time() -> bool:
-    """Whether the user's time has ended."""
+    """Return whether the deadline has passed."""
     return time.perf_counter() > _DEADLINE.at
 
 
 def if_in_time(call: Callable[[], T], otherwise: Callable[[], T]) -> T:
-    """Value of a call, or that of ``otherwise`` if the call is not over GRACE seconds after the user's time.
+    """Return the value of ``call``, or of ``otherwise`` if the call runs longer than GRACE seconds past the deadline.
 
-    For what improves an answer or its proof, but may be left out.
+    For optional work that improves a solution or its certificate.
     """
     end = _DEADLINE.at + GRACE
     if end == math.inf:
@@ -116,7 +116,7 @@ def if_in_time(call: Callable[[], T], otherwise: Callable[[], T]) -> T:
 
 
 def slices(n: int, width: int) -> Iterator[slice]:
-    """Consecutive rows of n, some milliseconds of copying or adding where a row has ``width`` numbers, with checks."""
+    """Yield slices of n rows with about a million numbers each (``width`` per row), calling ``check`` before each."""
     rows = max(1, 1_000_000 // max(1, width))
     for low in range(0, n, rows):
         check()
@@ -124,32 +124,32 @@ def slices(n: int, width: int) -> Iterator[slice]:
 
 
 def lapack(function: Callable[..., T], A: Any, *more: Any, **options: Any) -> T:
-    """``function(A, ...)``, a factorisation or the like of the matrix A, waited for so that Ctrl-C is served."""
+    """Return ``function(A, ...)``, such as a factorisation of the matrix A, in a call that Ctrl-C can interrupt."""
     return wait_for(lambda: function(A, *more, **options), float(A.size) * min(A.shape))
 
 
 def dense_product(A: Any, B: Any) -> Any:
-    """A @ B of two dense matrices, waited for so that Ctrl-C is served."""
+    """Return A @ B of two dense matrices, in a call that Ctrl-C can interrupt."""
     return wait_for(lambda: A @ B, float(A.size) * (B.shape[1] if B.ndim > 1 else 1))
 
 
 def linear_programme(function: Callable[..., T], cost: Any, A: Any, **options: Any) -> T:
-    """``function(cost, ...)``, a linear programme with the constraints A, waited for so that Ctrl-C is served."""
+    """Return ``function(cost, ...)``, a linear programme with constraints A, in a call that Ctrl-C can interrupt."""
     rows, columns = A.shape
     return wait_for(lambda: function(cost, **options), float(rows) * columns * (rows + columns))
 
 
 def wait_for(call: Callable[[], T], work: float) -> T:
-    """The value of a call that cannot be interrupted, of about so many multiply-adds; a long one is made by a thread.
+    """Return the value of a call that cannot be interrupted; one of at least LONG multiply-adds runs in a thread.
 
-    After Ctrl-C the thread finishes the call by itself, and its value is dropped: the call must change nothing that
-    is still in use then. An interpreter that ends does not wait for it.
+    ``work`` is the number of multiply-adds. After Ctrl-C the thread completes the call and its value is discarded, so
+    the call must not modify shared data. The thread is a daemon: it does not delay the exit of the interpreter.
     """
     if work < LONG:
         check()
         return call()
     found: Future[T] = Future()
-    context = copy_context()  # what numpy is to say about overflow
+    context = copy_context()  # carries the settings of np.errstate
 
     def run() -> None:
         try:
@@ -165,14 +165,14 @@ def wait_for(call: Callable[[], T], work: float) -> T:
 
 
 class Workers(ThreadPoolExecutor):
-    """Threads whose tasks end at their next ``check`` when an exception leaves the ``with`` block of the caller."""
+    """Thread pool whose tasks end at their next ``check`` after an exception in the caller's ``with`` block."""
 
     def __init__(self, count: int, name: str = "linsep") -> None:
         super().__init__(count, name)
         self._over = False
 
     def submit(self, task: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
-        """Begin a task, which checks what its caller does, and has as much time."""
+        """Start a task that inherits the checks and the deadline of its caller."""
         inherited, deadline = _CHECKS.all, _DEADLINE.at
 
         def run() -> T:

@@ -1,4 +1,4 @@
-"""What notebooks show: a heading and a small table of facts, as HTML that fits light and dark themes."""
+"""HTML representations for notebooks: a heading and a small table, readable in light and dark themes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _CELL = "padding:1px 12px 1px 0;text-align:left;font-variant-numeric:tabular-num
 
 
 def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
-    """Heading, one row for each fact, and a note; every text is escaped."""
+    """Return HTML with a heading, a two-column table of facts and a note; all text is escaped."""
     rows = "".join(_row((name, value)) for name, value in facts.items())
     below = f"<div>{html.escape(note)}</div>" if note else ""
     return f"<div><strong>{html.escape(title)}</strong><table style='margin:0'>{rows}</table>{below}</div>"
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Table with a line of headings."""
+    """Return an HTML table with a header row; all text is escaped."""
     top = "".join(f"<th style='{_CELL}'>{html.escape(head)}</th>" for head in heads)
     return f"<table style='margin:0'><tr>{top}</tr>{''.join(map(_row, rows))}</table>"
 
 
 def certificate_html(model: Any) -> str:
-    """Certificate of a fitted model as HTML; empty if it has none."""
+    """Return the certificate of a fitted model as HTML; empty if it has none."""
     found = getattr(model, "certificate_", None)
     shown = found if type(found) is tuple else (found,)
     return "".join(part._repr_html_() for part in shown if hasattr(part, "_repr_html_"))
@@ -35,7 +35,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 class ShowsCertificate:
-    """Mixin for estimators of scikit-learn: their HTML ends with the certificate."""
+    """Mixin for scikit-learn estimators that appends the certificate to their HTML representation."""
 
     def _repr_html_inner(self) -> str:
         shown: str = super()._repr_html_inner()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Paths that callers give, and files that are written whole or not at all."""
+"""Check paths given by callers, and write files atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linsep.errors import BadInput
 
 
 def check_path(path: str | os.PathLike[str], name: str = "a path") -> str:
-    """The path as text, if the system can open it; messages call it ``name``."""
+    """Return the path as a string if it is a valid path; error messages call it ``name``."""
     if not is_path(path):
         raise BadInput(
             f"{name} must be a string or a pathlib.Path, got {path!r:.80} ({type(path).__name__})."
@@ -27,7 +27,7 @@ def check_path(path: str | os.PathLike[str], name: str = "a path") -> str:
 
 
 def existing(path: str | os.PathLike[str]) -> str:
-    """The path as text, if something is there; the error says where it was looked for."""
+    """Return the path as a string if it exists; the error names the folder a relative path refers to."""
     text = check_path(path)
     if not os.path.exists(text):
         raise FileNotFoundError(errno.ENOENT, no_such_file(text), text)
@@ -35,7 +35,7 @@ def existing(path: str | os.PathLike[str]) -> str:
 
 
 def no_such_file(path: str) -> str:
-    """Say that there is no such file, and for a relative path where it was looked for."""
+    """Return the message for a missing file, with the current folder if the path is relative."""
     return "no such file" + ("" if os.path.isabs(path) else f" (relative to {os.getcwd()})")
 
 
@@ -43,7 +43,7 @@ def no_such_file(path: str) -> str:
 def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a stream whose bytes replace the file at ``path`` once all of them are on disk.
 
-    If anything fails, a full disk included, the old file stays and nothing else is left behind.
+    On any failure, including a full disk, the old file stays unchanged and no temporary file remains.
     A device or a pipe is written directly.
     """
     target = os.path.realpath(check_path(path))
@@ -68,7 +68,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the file at ``path`` by these bytes, whole or not at all."""
+    """Replace the file at ``path`` by these bytes atomically."""
     with replace_file(path) as stream:
         stream.write(data)
 
@@ -82,7 +82,7 @@ def _is_stream(target: str) -> bool:
 
 
 def _sync_folder(folder: str) -> None:
-    with contextlib.suppress(OSError):  # not every file system lets a folder be opened
+    with contextlib.suppress(OSError):  # some file systems do not allow opening a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -1,15 +1,15 @@
-"""Better answers for fits that float64 leaves short of tol.
+"""Refine solutions whose relative gap stays above tol because of rounding in float64.
 
-Small tables are solved once more in decimal arithmetic (``multiprecision``), whatever the loss and the penalty. The
-answer is the float64 point next to the optimum, and its dual point has twice the digits of float64. Larger tables
-without a penalty get Newton steps in doubled precision: Newton's method by inner products of columns loses twice the
-digits of the condition number, and stalls far above the minimum on polynomials or columns with large offsets. There
-margins and gradients are made in doubled precision, and the norm that proves positive definiteness gives the step:
+Small problems are solved again in decimal arithmetic (``multiprecision``), for any loss and penalty. The solution is
+the optimum rounded to float64, and its dual point has twice the digits of float64. Larger problems without a penalty
+get Newton steps in doubled precision: Newton's method with the normal equations loses twice the digits of the condition
+number, and stalls far above the minimum on polynomials or columns with large offsets. Margins and gradients are
+therefore computed in doubled precision, and the factor T of the proof of positive definiteness gives the step
 theta - T T'g.
 
-The answer is still float64, and so are predictions from it. Without a penalty it is kept only if they are accurate
-enough: the objective of scores in plain float64 must be that of the certificate to 1 %. Columns that differ in their
-last bits only therefore keep an answer with moderate coefficients, which is not certified.
+Coefficients and predictions remain float64. Without a penalty a refined solution is accepted only if its predictions
+are accurate: the objective of scores computed in float64 must agree with the certificate to 1 %. If columns differ only
+in their last bits, the previous solution with moderate coefficients is kept, uncertified.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ from linsep.solvers.run import linearised
 
 IntArray = npt.NDArray[np.intp]
 
-#: Largest relative error of the objective in plain float64.
+#: Largest relative error of the objective computed in float64.
 _ACCURATE = 0.01
 _STEPS = 8
 _HALVINGS = 6
-#: Decrease that a step predicts, relative to the objective, below which there is nothing left to gain.
+#: Stop when the predicted decrease of a step, relative to the objective, is below this.
 _CONVERGED = 1e-13
-#: Dual variables of an absolute penalty below this belong to coefficients that are 0.
+#: A coefficient whose dual variable of |w_j| is below this in absolute value is 0 at the optimum.
 _INSIDE = Decimal("0.999999999")
-#: Largest part of a score, relative to that of another coefficient, that is none.
+#: A coefficient, in units of its column, below this fraction of the largest one is treated as 0.
 _NOTHING = 1e-12
 _MOST_DIGITS = 400
-#: Excess of a rounded solution, in units of tol, from which no proof is looked for; it is known to second order.
+#: If the excess over the minimum exceeds this times tol, no other dual point is tried; it is known to second order.
 _HOPELESS = 2.0
-#: Share of tol by which a hard margin is stretched before it is rounded.
+#: The hard-margin solution is multiplied by 1 plus this fraction of tol before rounding.
 _LONGER = Decimal("0.05")
 _SLOPES: dict[type[Loss], Slopes] = {Logistic: LOGISTIC, Exponential: EXPONENTIAL}
 
@@ -86,7 +86,7 @@ def refine(
     stop: Stop,
     smallest: float = SMALLEST,
 ) -> tuple[Solution, Optimality]:
-    """A better solution than one that is not certified, if there is one within reach; else what was given.
+    """Refine an uncertified solution; return the given one and its certificate if there is no improvement.
 
     An objective below ``smallest`` cannot be certified, unless it is 0.
     """
@@ -103,7 +103,7 @@ def refine(
             trial = _by_doubled_newton(problem, solution)
         if trial is None:
             return solution, found
-        # No dual point proves a solution optimal that is not: none but the one at hand is tried then.
+        # No dual point can certify a point that is not optimal: use only the one at hand in that case.
         with at_most(OF_A_FIT if excess <= _HOPELESS * stop.tol else 0.0):
             trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)
@@ -111,25 +111,29 @@ def refine(
 
 
 def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimality) -> bool:
-    """Whether float64 predictions have the objective of the certificate; a penalty keeps coefficients moderate."""
+    """Return whether the objective of float64 predictions agrees with the certificate.
+
+    Always true with a penalty, which bounds the coefficients.
+    """
     if not problem.penalty.absent or not isinstance(problem, Problem):
         return True
-    if hard_margin(problem.loss, problem.penalty):  # all rows are on their side to the last bit
+    if hard_margin(problem.loss, problem.penalty):  # the certificate checks every margin exactly
         return found.certified
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
     vectors = rows.sigma, rows.offset, rows.weight
     constant = constant_loss(problem.loss, *vectors, problem.fit_intercept)
-    scale = max(found.primal, found.tol * constant)  # beside a constant model's, less is nothing
+    # Errors below tol times the objective of the constant model do not matter.
+    scale = max(found.primal, found.tol * constant)
     return bool(abs(plain.primal - found.primal) <= _ACCURATE * scale)
 
 
 def _in_decimals(
     problem: Problem | CoupledProblem, solution: Solution, stop: Stop, most_digits: int
 ) -> tuple[Solution | None, float]:
-    """The optimum in decimal arithmetic, rounded, and how far that is above the minimum, relative to it.
+    """Solve in decimal arithmetic; return the rounded optimum and its relative excess over the minimum.
 
-    None if it takes too much work, or no optimum is found.
+    The solution is None if the work exceeds the budget or no optimum is found.
     """
     weight = np.ones(problem.data.n) if problem.data.weight is None else problem.data.weight
     there = np.flatnonzero(weight > 0.0)
@@ -155,7 +159,7 @@ def _in_decimals(
 
 
 def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray) -> int:
-    """Digits that resolve the penalty relative to the losses, and 40 more."""
+    """Return the number of decimal digits: those that resolve the penalty relative to the losses, plus 40."""
     with np.errstate(over="ignore"):
         sizes = np.log10(np.maximum(np.abs(A).max(axis=0, initial=0.0), 1e-300))
     ratio = math.log10(float(weight.max(initial=1e-300))) + 2.0 * max(float(sizes.max()), 0.0)
@@ -167,7 +171,7 @@ def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray
 def _scales(
     problem: Problem | CoupledProblem, A: FloatArray, k: int
 ) -> tuple[Decimals, Decimals, list[AbsolutePenalty]]:
-    """Units of the columns of all classes, the ridge in them, and the absolute penalty."""
+    """Return the units of the columns (powers of two, for all classes), the ridge in these units and the L1 term."""
     units, d = np.tile(powers_of_two(np.abs(A).max(axis=0, initial=0.0)), k), problem.data.d
     order = A.shape[1]
     weights = np.flatnonzero(np.arange(k * order) % order < d)
@@ -212,7 +216,7 @@ def _of_hard_margin(
     ridge = units * units
     ridge[data.d :] = Decimal(0)
     row_term = HardMargin(Matrix(scaled_rows(A, units, data.sign[there])))
-    # Margins of a little more than 1 are 1 at least when rounded.
+    # Margins slightly above 1 are still at least 1 after rounding.
     longer = 1 + Decimal(stop.tol) * _LONGER
     found = solve([row_term], ridge, units, stop.tol, stop.time_limit, longer=longer)
     theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
@@ -240,7 +244,7 @@ def _refine_coupled(
 
 
 def _sparse(found: Found, terms: list[AbsolutePenalty]) -> FloatArray:
-    """The coefficients, exactly 0 where they hardly count and the dual variable of |w_j| is inside its interval."""
+    """Set negligible coefficients to exactly 0 where the dual variable of |w_j| is strictly inside [-1, 1]."""
     theta = found.rounded
     for term in terms:
         sizes = np.abs(floats(found.theta))
@@ -264,7 +268,7 @@ def _smooth_and_free(problem: Problem | CoupledProblem) -> bool:
 
 
 def _by_doubled_newton(problem: Problem, solution: Solution) -> Solution | None:
-    """The answer after Newton steps in doubled precision; None if there are too many rows."""
+    """Return the solution after Newton steps in doubled precision; None if there are too many rows."""
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     part = DoubledRows.of(rows)
     if part is None:
@@ -294,7 +298,7 @@ def _newton(loss: Loss, part: DoubledRows, theta: FloatArray) -> FloatArray:
 
 
 def _step(loss: Loss, part: DoubledRows, at: Answer) -> FloatArray | None:
-    """Newton's step; None if it is too short to matter or there is none."""
+    """Return the Newton step; None if its predicted decrease is negligible or the Hessian is not proven definite."""
     h = row_curvatures(part.weight, loss.curvature(at.m))
     if not (np.isfinite(h).all() and np.isfinite(at.g).all()):
         return None

@@ -1,9 +1,9 @@
 """Fit and certify a small dense table without the objects of ``train``.
 
-On a table of a hundred rows a data set, a problem, a run and what they tell each other take longer than the fit. Here
-the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/sums/enclosure.hpp puts
-the certificate together from the sums of their closing pass. The result is bit-identical to that of ``train``, which
-takes everything else: other data, losses and penalties, a start, limits, a gap that does not close at once.
+With about a hundred rows, constructing those objects takes longer than the fit. Here the native fits of the solvers
+``small`` and ``interior`` read the user's arrays, and kernels/sums/enclosure.hpp computes the certificate from the sums
+of their closing pass. The result is bit-identical to that of ``train``, which handles all other cases: other data,
+losses and penalties, a starting point, limits, and a gap that is above ``tol`` after the native fit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from linsep.train import Fit, Proposed, Recipe, conclude
 
 
 class _Found(NamedTuple):
-    """Result of a native fit: weights, dual point and the sums of the closing pass there."""
+    """Result of a native fit: coefficients, dual point, sums of the closing pass and number of passes."""
 
     theta: FloatArray
     dual: Linearised | Explicit
@@ -50,9 +50,9 @@ def fit_small(
     offset: FloatArray | None,
     weight: FloatArray | None,
 ) -> Fit | None:
-    """The fit of ``train``; None if it is not for the short road.
+    """Fit in one native call, bit-identical to ``train``; None if ``train`` has to be used.
 
-    Of classes both signs are there, with some weight; without ``sigma`` all signs are +1.
+    Class labels must have both signs, each with positive total weight. Without ``sigma`` all signs are +1.
     """
     if not recipe.penalty.uniform:
         return None
@@ -60,7 +60,7 @@ def fit_small(
     if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None
     if is_watched():
-        return None  # a progress bar needs the passes
+        return None  # a progress bar needs a report after each pass
     began = perf_counter()
     if sigma is None:
         sigma = np.ones(len(X))
@@ -98,7 +98,7 @@ def _is_chosen(
     rows: _kernels.Rows,
     targets: _kernels.Targets,
 ) -> bool:
-    """Whether the native solver is the one that ``train`` would choose."""
+    """Return whether ``train`` would choose this native solver."""
     (n, d), kind = X.shape, kind_of(loss)
     ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
     names = (solver, *(("newton-cg",) if loss.smooth else ()), *ascent)
@@ -115,7 +115,7 @@ def _is_chosen(
 def _smooth(
     recipe: Recipe, loss: Loss, X: Any, rows: _kernels.Rows, targets: _kernels.Targets
 ) -> _Found | None:
-    """Newton's method (kernels/newton/fit.hpp)."""
+    """Fit by Newton's method (kernels/newton/fit.hpp); None if the gap stays above tol."""
     d = X.shape[1]
     theta, base, step = np.zeros(d + 1), np.empty(d + 1), np.empty(d + 1)
     sums = np.empty(8 + 2 * d)
@@ -144,7 +144,7 @@ def _smooth(
 def _hinge(
     recipe: Recipe, loss: Loss, X: Any, rows: _kernels.Rows, targets: _kernels.Targets
 ) -> _Found | None:
-    """The interior point method and its exact end (kernels/interior/fit.hpp)."""
+    """Fit by the interior point method with crossover (kernels/interior/fit.hpp); None if it finds no point."""
     n, d = X.shape
     assert loss.native is not None
     theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
@@ -165,7 +165,7 @@ def _hinge(
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:
-    """Whether few dense numbers, read as they lie, are to be fitted without limits and absolute penalty."""
+    """Return whether X is a small C-ordered float array and the recipe has no L1 penalty, limits or named solver."""
     return (
         type(X) is np.ndarray
         and X.size <= native_newton.PILOT_ENTRIES

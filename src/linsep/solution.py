@@ -1,7 +1,7 @@
-"""What a solver is asked (``Stop``) and what it hands back (``Solution``).
+"""Interface of the solvers: stopping criteria (``Stop``) and result (``Solution``).
 
-A dual point is a proposal: the certificate is computed from it by code that does not trust the
-solver. It comes in two forms, and both cost nothing to carry.
+A dual point is a proposal: the certificate is computed from it by separate code that assumes nothing about the
+solver. There are two representations.
 
 ``Linearised(base, step)``
     the Newton-dual point ``u_i = -(l'(m0_i) + l''(m0_i) sigma_i x~_i . step)`` with margins ``m0``
@@ -19,7 +19,7 @@ from linsep.arrays import FloatArray
 
 
 class Status(Enum):
-    """Why the solver stopped; ``message`` says it in prose, with what to do next."""
+    """Reason why the solver stopped; ``message`` explains it and says what to do next."""
 
     CERTIFIED = "certified"
     WORKING_PRECISION = "optimal to working precision"
@@ -63,9 +63,9 @@ _MESSAGES = {
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: relative duality gap ``tol``, or a limit set by the user.
+    """Stopping criteria: relative duality gap ``tol``, and the user's limits on time [s] and passes.
 
-    ``max_short_steps``: short steps of Newton's method after which it hands over to another method (solvers/plan.py).
+    ``max_short_steps``: number of short Newton steps after which another method takes over (solvers/plan.py).
     """
 
     tol: float = 1e-6
@@ -75,11 +75,11 @@ class Stop:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit on time or passes."""
+        """Return whether there is a limit on time or passes."""
         return self.time_limit is not None or self.max_passes is not None
 
     def after(self, seconds: float, passes: float = 0.0) -> Stop:
-        """The limits less what is spent: at least a millisecond and a pass are left."""
+        """Return the limits minus what is spent, but at least 1 ms and one pass."""
         limit, most = self.time_limit, self.max_passes
         left = None if limit is None else max(1e-3, limit - seconds)
         if most is not None and passes:
@@ -89,7 +89,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class TraceRecord:
-    """One line of the trace: cost so far and the best bounds known, in reported units."""
+    """One line of the trace: passes and seconds so far and the best bounds, in reported units."""
 
     passes: float
     seconds: float
@@ -99,7 +99,7 @@ class TraceRecord:
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """Newton-dual point: slopes at ``base`` moved along ``step``; both are (d+1, k)."""
+    """Newton-dual point: loss slopes at ``base``, linearised along ``step``; both are (d+1, k)."""
 
     base: FloatArray
     step: FloatArray
@@ -109,7 +109,7 @@ class Linearised:
 class Explicit:
     """Dual variables ``u + rest`` per unit weight, (n,) or (n, k).
 
-    ``rest``, at most half a unit in the last place of ``u``, doubles the digits where v = sum s sigma u x needs them.
+    ``rest``, at most half a unit in the last place of ``u``, doubles the precision of v = sum s sigma u x.
     """
 
     u: FloatArray
@@ -118,7 +118,7 @@ class Explicit:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Proposal of a solver: W (d+1, k) with the intercepts last, and a dual point."""
+    """Result of a solver, not yet certified: W (d+1, k) with the intercepts last, and a dual point."""
 
     W: FloatArray
     dual: Linearised | Explicit
@@ -126,4 +126,4 @@ class Solution:
     passes: float
     seconds: float
     trace: tuple[TraceRecord, ...] = ()
-    sums: FloatArray | None = None  #: of the closing pass at (W, dual), if it was made
+    sums: FloatArray | None = None  #: sums of the closing pass at (W, dual), if already computed

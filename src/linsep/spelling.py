@@ -1,4 +1,4 @@
-"""American spelling of parameters: accepted wherever the British one is, and stored under it."""
+"""Accept American spellings of parameter names, and store the values under the British names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 Kind = TypeVar("Kind", bound=type)
 
-#: American -> the name of the parameter.
+#: American spelling -> parameter name.
 SPELLINGS = {"standardize": "standardise"}
 
 

@@ -1,7 +1,7 @@
-"""From data and recipe to a fit: build the problem, choose a solver, certify what it proposes, conclude.
+"""Fit a model: build the problem from data and recipe, choose and run a solver, certify its solution.
 
-``conclude`` is the only function that constructs a ``Fit``: single fits, small native fits, the models of a grid and
-stochastic descent end there, with a certificate made by ``linsep.certificates``.
+``conclude`` is the only function that constructs a ``Fit``. Single fits, small native fits, the models of a grid and
+stochastic descent all call it, with a certificate computed by ``linsep.certificates``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "trai
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """All that came out. W is (d+1, k), the intercepts in its last row."""
+    """Result of a fit. ``W`` is (d+1, k) with the intercepts in its last row."""
 
     recipe: Recipe
     W: FloatArray
@@ -74,7 +74,7 @@ class Fit:
 
 
 class Proposed(NamedTuple):
-    """The parts of a solution that a fit keeps, for native fits."""
+    """Fields of a ``Solution`` that a ``Fit`` stores, for native fits, which construct no ``Solution``."""
 
     W: FloatArray
     dual: Linearised | Explicit
@@ -90,11 +90,11 @@ def conclude(
     passes: float,
     seconds: float,
 ) -> Fit:
-    """The fit of a proposal and its certificate, which alone says whether it is optimal to tol."""
+    """Construct the fit of a solution; the certificate alone decides whether its status is CERTIFIED."""
     status = solution.status
     if certificate.certified:
         status = Status.CERTIFIED
-    elif status is Status.CERTIFIED:  # rounding took back what the solver believed
+    elif status is Status.CERTIFIED:  # the rounding bound raises the solver's gap above tol
         status = Status.WORKING_PRECISION
     return Fit(
         recipe,
@@ -110,7 +110,7 @@ def conclude(
 
 
 def with_factor(factor: LossFactor, found: Fit, recipe: Recipe) -> Fit:
-    """The fit of the plain loss as that of the scaled loss which ``recipe`` asks for."""
+    """Convert the fit of an unscaled loss to the fit of the scaled loss of ``recipe``."""
     if factor.plain:
         return found if found.recipe is recipe else replace(found, recipe=recipe)
     certificate, status = factor.certificate(found.certificate, recipe.tol), found.status
@@ -144,7 +144,7 @@ def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool)
 
 
 def _run(solver: Solver, problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """The solution of a solver, or the start if the user's time ends before it has a point of its own."""
+    """Run a solver; return the starting point if the time limit ends before the solver has an iterate."""
 
     def run() -> Solution:
         return solver.run(problem, theta, stop, seed)
@@ -160,7 +160,7 @@ def _run(solver: Solver, problem: Problem, theta: FloatArray, stop: Stop, seed: 
 def _solve(
     recipe: Recipe, data: Dataset, start: FloatArray | None, job: Job
 ) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
-    """Build the problem, choose a solver, run it."""
+    """Build the problem, choose a solver and run it. Returns the problem, the solution and the solver's name."""
     stop = Stop(recipe.tol, seconds_left(), recipe.max_passes)
     seed = recipe.seed or 0
     if isinstance(recipe.penalty, GroupElasticNet):
@@ -197,7 +197,7 @@ def _coupled_problem(recipe: Recipe, loss: CoupledLoss, data: Dataset) -> Couple
 def _solve_without_empty_columns(
     recipe: Recipe, data: Dataset, chosen: IntArray, start: FloatArray | None, job: Job
 ) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
-    """``_solve`` on the columns that occur; the problem returned, and to be proven, has all of them."""
+    """Solve on the columns with nonzero entries; the returned problem, which is certified, has all columns."""
     assert not isinstance(recipe.penalty, GroupElasticNet)
     k = recipe.loss.k if isinstance(recipe.loss, CoupledLoss) else 1
     W = _start(data, k, start, recipe.fit_intercept)[np.append(chosen, data.d)]
@@ -221,7 +221,7 @@ def _solve_group(
     job: Job,
     stop: Stop,
 ) -> tuple[GroupProblem, Solution, str]:
-    """``_solve`` for a penalty with factors and groups: as a ridge in scaled columns, or by ``block-newton``."""
+    """Solve with penalty factors and groups: without L1 as a ridge in scaled columns, else by ``block-newton``."""
     if isinstance(recipe.loss, CoupledLoss):
         raise Refused(
             f"The {recipe.loss.name} loss does not take penalty_factor or feature_groups yet. Use multiclass='ovr'."
@@ -254,7 +254,7 @@ def _refine(
     tol: float,
     smallest: float,
 ) -> tuple[Solution, Optimality]:
-    """The refined solution, or the given one if no time is left."""
+    """Return the refined solution and its certificate, or the given ones if no time is left."""
     return if_in_time(
         lambda: refine(problem, solution, certificate, Stop(tol, seconds_left()), smallest),
         lambda: (solution, certificate),
@@ -262,7 +262,7 @@ def _refine(
 
 
 def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) -> None:
-    """Raise SeparableData if the objective is proven to fall for ever, with the work and time that a fit may take."""
+    """Raise SeparableData if no minimiser provably exists, within the work budget and the time limit of a fit."""
 
     def refuse() -> None:
         if isinstance(problem, GroupProblem):
@@ -276,7 +276,7 @@ def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) 
         if_in_time(refuse, lambda: None)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a step that overflows is not taken
+@np.errstate(over="ignore", invalid="ignore")  # steps that overflow are rejected
 def train(
     recipe: Recipe,
     data: Dataset,
@@ -284,7 +284,7 @@ def train(
     warn: bool = True,
     smallest: float = SMALLEST,
 ) -> Fit:
-    """Fit, certify, and warn only if a limit or working precision left the gap above tol.
+    """Fit and certify a model; warn if a limit or working precision leaves the relative gap above ``tol``.
 
     ``smallest`` is the smallest objective that a certificate can state.
     """
@@ -299,7 +299,7 @@ def train(
             solution = replace(solution, status=Status.TIME_LIMIT)
         if not certificate.certified and isinstance(problem, Problem) and here and not late:
             theta, value = null_model(problem)
-            if value == 0.0:  # a constant target, which no rounding of the weights should spoil
+            if value == 0.0:  # constant target: the null model is exact, without rounding in w
                 constant = replace(solution, W=theta.reshape(-1, 1), sums=None)
                 solution, certificate = prove(problem, constant, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
@@ -311,7 +311,7 @@ def train(
             solution, certificate = _refine(problem, solution, certificate, recipe.tol, smallest)
             if precise and not certificate.certified and isinstance(problem, GroupProblem):
                 _refuse_without_minimiser(problem)
-    if problem.data is not data:  # rows of a cluster that were brought here
+    if problem.data is not data:  # rows copied from a cluster to local memory
         problem.data.close()
     seconds = time.perf_counter() - began
     fit = conclude(recipe, solution, certificate, name, problem.passes, seconds)

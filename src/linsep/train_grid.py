@@ -1,6 +1,6 @@
-"""Fit a grid of C and parts: engines propose (``solvers.grid``), the certificates decide, ``train.conclude`` ends it.
+"""Fit a model for every C of a grid and every fold: engines (``solvers.grid``) solve, certificates decide.
 
-A model whose proof falls short of tol gets a fit of its own, from where the engine left it.
+A model whose relative gap is above tol is fitted separately, with a warm start from the engine's solution.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Fits = dict[tuple[int, int], Fit]
 
 
 def fit_grid(problem: GridProblem, held: HeldOut | None = None) -> Fits | None:
-    """Fit every C without every part, all certified or honestly not; None if no engine takes such a grid.
+    """Fit a model for every C with each fold held out; None if no engine supports the grid.
 
-    Fits are keyed by (number of C, part), part -1 if there are none.
+    Fits are keyed by (index of C, fold); the fold is -1 without cross-validation. A fit may be uncertified.
     """
     wanted = HeldOut() if held is None else held
     return fit_without_factor(problem, lambda plain: _fit_plain(plain, wanted))
 
 
 def _fit_plain(problem: GridProblem, held: HeldOut) -> Fits | None:
-    """``fit_grid`` of a loss that is not scaled."""
+    """Fit a grid of an unscaled loss with the first engine that applies."""
     for engine in ENGINES:
         if engine.applies(problem):
             return fit_by_engine(problem, engine, held)
@@ -50,7 +50,7 @@ def _fit_plain(problem: GridProblem, held: HeldOut) -> Fits | None:
 def fit_without_factor(
     problem: GridProblem, fit: Callable[[GridProblem], Fits | None]
 ) -> Fits | None:
-    """Fit the plain loss with C times the factor of a scaled one, and read the fits as those of the problem."""
+    """Replace a scaled loss by the unscaled one, multiply C by the factor, fit, and convert the fits back."""
     recipes = [problem.recipe_of(c) for c in range(len(problem.Cs))]
     factors = [loss_factor(recipe.loss, recipe.penalty) for recipe in recipes]
     if all(factor.plain for factor in factors):
@@ -63,7 +63,7 @@ def fit_without_factor(
 
 
 def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fits:
-    """Conclude what an engine proposes, and fit what it leaves open."""
+    """Certify the proposals of an engine, and fit the models separately that are missing or not certified."""
     began = perf_counter()
     fits: Fits = {}
     starts: dict[tuple[int, int], FloatArray] = {}
@@ -102,7 +102,10 @@ def _fit_others(
     held: HeldOut,
     solver: str,
 ) -> None:
-    """Fit what an engine left open of part f; after the user's time, prove what there is in one pass for each point."""
+    """Fit the models of fold f that the engine did not certify.
+
+    After the time limit, the closest known coefficients are certified instead, in one pass for each of them.
+    """
     sums: dict[int, FloatArray] = {}
     scores: dict[int, FloatArray] = {}
     nothing = np.zeros((data.d + 1, 1))
@@ -122,7 +125,7 @@ def _fit_others(
 
 
 def _conclude(problem: GridProblem, proposal: Proposal, solver: str, seconds: float) -> Fit:
-    """The fit of a proposal, certified by the sums of its closing pass."""
+    """Construct the fit of a proposal, certified with the sums of its closing pass."""
     recipe, solution = problem.recipe_of(proposal.c), proposal.solution
     assert solution.sums is not None
     certificate = ridge_certificate(
@@ -139,7 +142,7 @@ def _conclude(problem: GridProblem, proposal: Proposal, solver: str, seconds: fl
 def _conclude_in_span(
     problem: GridProblem, proposals: Sequence[SpanProposal], solver: str, held: HeldOut
 ) -> Fits:
-    """The fits of proposals in the span of the rows, certified by inner products; those that fall short are missing."""
+    """Construct the fits of proposals in the span of the rows, certified by inner products; omit uncertified ones."""
     made = [_certify_in_span(problem, proposal) for proposal in proposals]
     A = np.zeros((len(problem.part), len(made)))
     for k, (proposal, model) in enumerate(zip(proposals, made, strict=True)):
@@ -167,7 +170,7 @@ def _conclude_in_span(
 
 
 def _certify_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
-    """The first stretch of a proposal that is certified, else the last."""
+    """Certify a proposal at each of its stretch factors; return the first certified model, else the last."""
     recipe = problem.recipe_of(proposal.c)
     for stretch in proposal.stretches:
         model = from_gram(
@@ -186,13 +189,13 @@ def _certify_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
 
 
 def _fit_alone(recipe: Recipe, data: Dataset, start: FloatArray | None) -> Fit:
-    """A model of its own."""
+    """Fit one model of the grid by itself."""
     rows = recorded(data, reproducible_fields(recipe), start)
     return train(recipe, rows, start, warn=False)
 
 
 def _nearest(fits: Fits, c: int, f: int, otherwise: FloatArray) -> FloatArray:
-    """Coefficients of the fit of the same part whose C is next to that of number c, if there is one."""
+    """Return the coefficients of the fit of fold f whose C is closest to number c, else ``otherwise``."""
     known = [other for other, part in fits if part == f]
     return fits[min(known, key=lambda other: abs(other - c)), f].W if known else otherwise
 
@@ -200,9 +203,9 @@ def _nearest(fits: Fits, c: int, f: int, otherwise: FloatArray) -> FloatArray:
 def _conclude_unfinished(
     recipe: Recipe, data: Dataset, W: FloatArray, known: dict[int, FloatArray], solver: str
 ) -> Fit:
-    """The coefficients W with the gap that their slopes prove. Sums of the closing pass are the same for every C."""
+    """Certify W with the loss slopes at W as dual point. ``known`` caches the closing sums, equal for every C."""
     began = perf_counter()
-    assert isinstance(recipe.loss, Loss)  # engines know no others
+    assert isinstance(recipe.loss, Loss)  # no engine applies to coupled losses
     own = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     dual = Linearised(W, np.zeros_like(W))
     if id(W) not in known:
@@ -213,7 +216,7 @@ def _conclude_unfinished(
 
 
 def _held_out_scores(problem: GridProblem, f: int, W: FloatArray) -> FloatArray:
-    """Scores x.w + b of the rows of part f."""
+    """Scores x.w + b of the rows of fold f. One pass."""
     scores = [
         np.asarray(block[problem.part[rows] == f], dtype=np.float64) @ W[:-1, 0] + W[-1, 0]
         for rows, block in row_blocks(problem.rows)

@@ -1,25 +1,25 @@
-"""The solvers, what each needs, and which one ``solver="auto"`` takes.
+"""Registry of the solvers: the requirements of each, and the automatic choice of ``solver="auto"``.
 
 ===============  ====================================================================================
 small            whole fit in one native call: one block in memory, few features
 newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
 newton-pilot     quasi-Newton steps (L-BFGS), then conjugate gradients, preconditioned by the Hessian of a pilot
-newton-rounds    newton from a larger pilot, doing more in each pass: for rows on a cluster
+newton-rounds    newton with a larger pilot and more work in each pass: for rows on a cluster
 newton-cg        quasi-Newton steps, then truncated Newton with a diagonal preconditioner: many features
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
                  hands over to Newton's method, in the span of the rows if these are dense and few,
                  or to interior if the loss has a kink
-small-l1         absolute penalties: whole fit in one native call, one block in memory, few features
-working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
+small-l1         L1 penalties: whole fit in one native call, one block in memory, few features
+working-set      L1 penalties: prox-Newton on a working set of features; the others are checked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 sifting          losses with a kink, many rows: interior point method on a pilot and on a band about the kink
-absolute-rows    losses made of straight lines that no other solver takes (quantiles, an epsilon-insensitive zone, or an
-                 absolute penalty): interior point method for absolute values on more rows
+absolute-rows    piecewise linear losses that no other solver supports (quantile, epsilon-insensitive, or with an L1
+                 penalty): written as absolute values on additional rows, then an interior point method
 hard-margin      the hinge with C = inf: least distance on working sets
 ===============  ====================================================================================
 
-A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
-refusals and the automatic choice are computed from that.
+A solver is a function ``(problem, theta, stop, seed) -> Solution`` with declared requirements, from which
+refusals and the automatic choice are derived.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CoupledSolve = Callable[[CoupledProblem, FloatArray, Stop, int], Solution]
 
 @dataclass(frozen=True)
 class Need:
-    """A fact about the problem that a solver relies on."""
+    """Requirement of a solver on the problem; ``text`` describes it in error messages."""
 
     text: str
     holds: Callable[[Problem], bool]
@@ -62,14 +62,14 @@ class Need:
 
 @dataclass(frozen=True)
 class Solver:
-    """A named way to solve a problem."""
+    """Name, function and requirements of a solver."""
 
     name: str
     run: Callable[[Problem, FloatArray, Stop, int], Solution]
     needs: tuple[Need, ...]
 
     def missing(self, problem: Problem) -> list[str]:
-        """Requirements that this problem does not meet."""
+        """Return the requirements that this problem does not meet."""
         return [need.text for need in self.needs if not need.holds(problem)]
 
 
@@ -137,20 +137,19 @@ SOLVERS: dict[str, Solver] = {
     )
 }
 NAMES = ("auto", *SOLVERS)
-_FORMER = {"globbing": "sifting"}  # names that are still accepted
+_FORMER = {"globbing": "sifting"}  # deprecated names
 
-#: Dense features, or features of an unpenalised problem, up to which a Hessian is factorised whatever it costs.
+#: Without a penalty, the Hessian is factorised up to this number of features, whatever the predicted cost.
 _FACTORISED = 4000
 
 
 def _candidates(problem: Problem, stop: Stop) -> list[str]:
-    """Solvers that take the problem, without those that would do the same as another one, or more.
+    """Return the solvers that support the problem, without those that another one dominates.
 
-    A native fit does not look at the clock, so it needs limits that it surely keeps; where it does, the same method in
-    Python takes longer. The Hessian of a pilot is for features so many that the Hessian of all rows is expensive.
-    Bands about the kink need many rows per feature. Losses made of straight lines have a solver
-    for all that no other one takes. Without a penalty nothing bounds the number of products, so conjugate gradients are
-    for more features than a matrix can have.
+    Native fits do not check the time limit, so they are excluded if they might exceed it, and otherwise replace the
+    same method in Python. The Hessian of a pilot pays only if the Hessian of all rows is expensive. Sifting needs many
+    rows per feature. ``absolute-rows`` is used only if no other solver supports the problem. Without a penalty the
+    number of conjugate gradient steps is unbounded, so they are used only if the Hessian is too large to factorise.
     """
     able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
     if not native_newton.ends_before(stop):
@@ -174,7 +173,7 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
 
 
 def _prefer(problem: Problem, stop: Stop) -> str | None:
-    """The solver of least predicted cost; None if none takes the problem."""
+    """Return the solver with the smallest predicted cost; None if none supports the problem."""
     able = _candidates(problem, stop)
     if problem.lam == 0.0 and "sifting" in able:
         return "sifting"
@@ -184,7 +183,7 @@ def _prefer(problem: Problem, stop: Stop) -> str | None:
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Whether rows on a cluster must be fetched to the client, because sums do not suffice for this solver."""
+    """Return whether rows on a cluster must be copied to the client because the solver needs more than sums."""
     data, solver = problem.data, SOLVERS.get(name)
     if data.location is not Location.CLUSTER:
         return False
@@ -200,7 +199,7 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
 
 
 def _can_use_sums(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Whether L1 or no penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
+    """Return whether sums over rows suffice with an L1 penalty, without a penalty, or with more features than rows."""
     if not problem.loss.smooth:
         return False
     if problem.lam == problem.penalty.l1 == 0.0:
@@ -211,7 +210,7 @@ def _can_use_sums(problem: Problem | CoupledProblem, name: str) -> bool:
 
 
 def _can_use_hessian_sums(problem: Problem | CoupledProblem) -> bool:
-    """Whether Newton's method and the proof without a penalty need no more than Hessians, small enough for messages."""
+    """Return whether an unpenalised fit and its proof need only Hessians that are small enough to be sent."""
     if isinstance(problem, CoupledProblem) or problem.data.sparse:
         return False
     loss, data = problem.loss, problem.data
@@ -231,7 +230,7 @@ def _unknown_solver(name: str, known: tuple[str, ...]) -> BadInput:
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
-    """The solver of a loss that couples the classes, which picks its own linear algebra."""
+    """Return name and function of the solver for a loss that couples the classes."""
     known = (*NAMES, "proximal-newton")
     if name not in known:
         raise _unknown_solver(name, known)
@@ -263,7 +262,7 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
-    """The solver of that name, or for "auto" the one of least predicted cost."""
+    """Return the solver of that name, or for "auto" the one with the smallest predicted cost."""
     name = _FORMER.get(name, name)
     if name not in NAMES:
         raise _unknown_solver(name, NAMES)
@@ -304,5 +303,5 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
 
 
 def solve_again(problem: Problem, stop: Stop) -> Solution:
-    """The solution by the solver that suits the problem, from w = 0."""
+    """Solve the problem from theta = 0 with the automatically chosen solver."""
     return choose(problem, "auto", stop).run(problem, np.zeros(problem.order), stop, 0)

@@ -1,7 +1,7 @@
-"""The rows that a fit on a cluster will ask for first, as far as that can be told before the rows are looked at.
+"""Predict the pilot rows of a fit on a cluster before the data are read.
 
-They come along when the partitions are opened, which saves a round. If the classes turn out to be uneven, others
-are drawn.
+The workers return these rows when they open the partitions, which saves a round. If the classes turn out to be
+imbalanced, the solver draws other rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linsep.solvers.newton import cluster as newton_cluster
 
 @dataclass
 class _Ahead:
-    """Dense rows, of which no more is known."""
+    """Size of a data set of dense rows that is not open yet."""
 
     n: int
     d: int
@@ -37,7 +37,7 @@ class _Ahead:
 def pilot_rows(
     loss: Any, penalty: ElasticNet, solver: str, sizes: Sequence[int], d: int, seed: int
 ) -> IntArray:
-    """Numbers of the rows of the pilot, for dense rows in parts of these sizes; empty if there is no pilot."""
+    """Return the row numbers of the pilot for dense rows in partitions of these sizes; empty without a pilot."""
     n, m = sum(sizes), 0
     data = _Ahead(n, d)
     worthwhile = newton_cluster.worthwhile(d, max(sizes))

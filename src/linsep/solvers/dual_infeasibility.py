@@ -1,9 +1,9 @@
-"""How far a dual point is from feasible when nothing is penalised, and the gap that follows.
+"""Dual infeasibility of problems without a penalty, and a gap that includes it.
 
-Without a penalty the dual of min sum s l(m) asks for r = sum s sigma u x~ = 0 exactly, x~ = (x, 1). An iterate is near
-it, and a gap means nothing before r does. The measure is the largest |r_j - mu_j r_b| as a share of
-sqrt(sum s) sqrt(sum s (x_j - mu_j)^2), which bounds it for |u| <= 1: the scales of the columns do not matter. Only
-the solvers use it; what is proven is decided by the certificates.
+Without a penalty a dual point of min sum s l(m) is feasible only if r = sum s sigma u x~ = 0 exactly, x~ = (x, 1).
+Iterates satisfy this approximately, and their gap is meaningful only if r is small. The relative infeasibility is the
+largest |r_j - mu_j r_b| divided by sqrt(sum s) sqrt(sum s (x_j - mu_j)^2), its upper bound for |u| <= 1, which makes it
+independent of the scales of the columns. It is a stopping criterion of the solvers; certificates do not use it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from linsep.problem import Problem
 from linsep.problem.duality import ClosingSums
 from linsep.problem.pointwise import CURVATURE
 
-_CONSTANT = 1e-24  # share of a column's squares below which its variation is rounding noise
+_CONSTANT = 1e-24  # variance of a column, relative to its mean square, that is rounding noise
 
 
 class Imbalance:
-    """The measure, for the rows of one problem (one pass)."""
+    """Relative dual infeasibility for the rows of one problem; the constructor makes one pass."""
 
     def __init__(self, problem: Problem) -> None:
         def weigh(b: Block, out: FloatArray) -> None:
@@ -38,15 +38,15 @@ class Imbalance:
         self.intercept = problem.fit_intercept
 
     def share(self, r: FloatArray) -> float:
-        """The measure of r (d + 1)."""
+        """Return the relative infeasibility of r (d + 1)."""
         rb = float(r[-1]) if self.intercept else 0.0
         worst = float(np.max(np.abs(r[:-1] - self.mu * rb) / self.spread, initial=0.0))
         return max(worst, abs(rb) / self.mass if self.mass > 0.0 else 0.0)
 
     def gap(self, problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-        """Objective and lower bound by the sums of a closing pass; feasibility first."""
+        """Return objective and lower bound from closing sums, the bound reduced by the infeasibility."""
         read = ClosingSums.from_flat(sums, problem.data.d)
         r = np.append(read.v_plus + read.v_minus, read.mass_plus - read.mass_minus)
         found = -read.conj_plus - read.conj_minus
-        # Far from feasible, what was found may lie above the objective: as wrong as if it lay below.
+        # The dual value of an infeasible point may exceed the objective: count the difference as gap.
         return read.loss, read.loss - abs(read.loss - found) - read.absolute * self.share(r)

@@ -1,8 +1,8 @@
-"""Columns in which no row has a number other than 0: left out of a solve, and restored as zero weights.
+"""Remove all-zero columns before a solve, and restore them with zero coefficients afterwards.
 
-Rows hashed to 2^18 columns have numbers in a few hundred of them. The penalty puts the weights of the others at 0
-whatever the loss is, so the problem on the columns that occur has the same solution, and every vector of the solver
-is as short as these are many. The certificate is made on the rows as they were given.
+Rows hashed to 2^18 columns may have nonzero entries in only a few hundred of them. With any loss the penalty makes the
+other coefficients 0, so the problem on the nonzero columns has the same solution, with much shorter vectors. The
+certificate is computed on all columns.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset, Location
 from linsep.solution import Explicit, Linearised, Solution
 
-MANY = 4096  # columns from which vectors of that length take as long as the passes over few rows
+MANY = 4096  # columns from which vector operations take as long as passes over a few rows
 
 
 def occurring_columns(data: Dataset) -> IntArray | None:
-    """Numbers of the columns that occur, if these are less than half of many; else None.
+    """Return the indices of the nonzero columns if they are at most half of at least MANY columns; else None.
 
-    One pass over the rows, made only where there are more columns than stored numbers.
+    One pass, made only if there are at least as many columns as stored entries.
     """
     local = data.location is not Location.CLUSTER
     if not (local and data.sparse and data.d >= max(MANY, data.n_entries)):
@@ -37,7 +37,7 @@ def occurring_columns(data: Dataset) -> IntArray | None:
 
 
 def restore(solution: Solution, chosen: IntArray, d: int) -> Solution:
-    """The solution on the chosen of d columns as one on all of them."""
+    """Extend a solution on the chosen columns to all d columns."""
     dual: Linearised | Explicit = solution.dual
     if isinstance(dual, Linearised):
         dual = Linearised(_spread(dual.base, chosen, d), _spread(dual.step, chosen, d))
@@ -45,7 +45,7 @@ def restore(solution: Solution, chosen: IntArray, d: int) -> Solution:
 
 
 def _spread(W: FloatArray, chosen: IntArray, d: int) -> FloatArray:
-    """Rows of W where the chosen columns and the intercept are, 0 elsewhere."""
+    """Place the rows of W at the chosen columns and the intercept; 0 elsewhere."""
     out = np.zeros((d + 1, *W.shape[1:]))
     out[np.append(chosen, d)] = W
     return out

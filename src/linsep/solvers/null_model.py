@@ -1,4 +1,4 @@
-"""The best model without features: w = 0 and the intercept that suits it. Labels only, no pass over X."""
+"""The null model: w = 0 with the optimal intercept. Reads only the targets, no pass over X."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from linsep.losses import Loss, zero_margin
 from linsep.problem import Problem
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what is not finite ends the search
+@np.errstate(over="ignore", invalid="ignore")  # values that are not finite end the search
 def null_model(problem: Problem) -> tuple[FloatArray, float]:
-    """The point (0, b) with the best b, and P there."""
+    """Return (0, b) with the optimal intercept b, and the objective there."""
     data, loss = problem.data, problem.loss
     weight = np.ones(data.n) if data.weight is None else data.weight
     sign, offset = data.sign, data.offset
-    if offset is None:  # all rows of a class are alike
+    if offset is None:  # with w = 0 all rows of a class have the same margin
         ours = sign > 0.0
         sign, offset = np.array([1.0, -1.0]), np.zeros(2)
         weight = np.array([weight[ours].sum(), weight[~ours].sum()])
@@ -33,12 +33,12 @@ def null_model(problem: Problem) -> tuple[FloatArray, float]:
 
 
 def _fitting_intercept(loss: Loss, sign: FloatArray, offset: FloatArray) -> float:
-    """The intercept that fits the first row exactly, and so all rows of a constant target."""
+    """Return the intercept that fits the first row exactly, and hence a constant target."""
     return float(sign[0] * (zero_margin(loss) - offset[0]))
 
 
 def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
-    """The minimum of sum s l(sign b + offset): Newton's method kept in a bracket."""
+    """Minimise sum s l(sign b + offset) over b by Newton's method, safeguarded by a bracket."""
     b, low, high = 0.0, -np.inf, np.inf
     for _ in range(100):
         m = sign * b + offset
@@ -52,7 +52,7 @@ def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: Fl
         to = b + float(np.clip(move, -reach, reach))
         if not low < to < high:
             if not np.isfinite(high - low):
-                break  # b is as good as float64 can tell
+                break  # b is optimal to float64 precision
             to = 0.5 * (low + high)
         if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
             b = to

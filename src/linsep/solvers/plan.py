@@ -1,14 +1,14 @@
-"""Which method follows which on one problem, and one account of time, passes, bounds and trace for all of them.
+"""Sequences of methods: which method continues when another one stalls.
 
-A method that ends without a closed gap and before the user's limits hands over: the next one gets the limits that are
-left, and what it returns continues the trace of those before. Passes are counted by the problem itself.
+A method that ends with a gap above tol and before the user's limits hands over to the next one, which gets the
+remaining limits. Time, bounds and trace continue across methods; the problem counts the passes.
 
 =============  =======================================================================================
 small          native Newton; the interior point method if it stalls on a quadratic hinge; Newton
 newton         Newton (any direction); the interior point method if it stalls; Newton again
-newton-rounds  Newton in few rounds on a cluster; Newton on the rows at the client
+newton-rounds  Newton in few rounds on a cluster; Newton on a copy of the rows at the client
 dual-cd        dual ascent; Newton in the span of the rows, or in the features; interior point if kinked
-sifting        sifting; the interior point method on the rows at the client if they lie on a cluster
+sifting        sifting; on a cluster then the interior point method on a copy of the rows at the client
 =============  =======================================================================================
 """
 
@@ -37,15 +37,15 @@ from linsep.solvers.prediction import predict
 
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
-MAX_SHORT_STEPS = 6  # of Newton's method, where an interior point method can take over
-# Quasi-Newton steps that may be left, above which conjugate gradients need fewer passes; on a cluster, where each of
-# their products is a round.
+MAX_SHORT_STEPS = 6  # short Newton steps before an interior point method takes over
+# Predicted number of remaining quasi-Newton steps above which conjugate gradients need fewer passes. The second value
+# is for clusters, where each of their products is a round.
 LONGEST, LONGEST_FEW = 60.0, 200.0
-GOOD_START = 0.3  # relative gap below which Newton's method gains by a start, above which it loses
+GOOD_START = 0.3  # largest relative gap at which a warm start shortens Newton's method
 
 
 class Relay:
-    """Methods on one problem, each taking over where the one before has ended."""
+    """Sequence of methods on one problem that share limits, passes, bounds and trace."""
 
     def __init__(self, problem: Problem, stop: Stop, seed: int) -> None:
         self.problem, self.stop, self.seed = problem, stop, seed
@@ -59,15 +59,15 @@ class Relay:
 
     @property
     def point(self) -> FloatArray:
-        """Theta where the last method has ended."""
+        """Final theta of the last method."""
         return np.ascontiguousarray(self.solution.W[:, 0])
 
     def run(self, method: Method, theta: FloatArray) -> Status:
-        """Run a method with the limits that are left; its status."""
+        """Run a method with the remaining limits; return its status."""
         return self._add(method(self.problem, theta, self._rest(), self.seed))
 
     def run_in_memory(self, method: Method, theta: FloatArray) -> Status:
-        """Run a method on rows brought to the client; they are certified where they lie."""
+        """Run a method on a copy of the rows in local memory; the certificate uses the original rows."""
         problem = self.problem
         with closing(problem.data.to_memory()) as data:
             copy = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
@@ -92,14 +92,14 @@ class Relay:
 
 
 def small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """The whole fit in one native call; Newton's method in Python finishes what it leaves open."""
+    """Fit in one native call; if the gap stays above tol, continue with Newton's method in Python."""
     if continuation.applies(problem):
         return continuation.solve(problem, theta, stop, seed, _small)
     return _small(problem, theta, stop, seed)
 
 
 def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    if not native_newton.ends_before(stop):  # stops in between
+    if not native_newton.ends_before(stop):  # the limits may interrupt the fit
         return _rescue(_cholesky)(problem, theta, stop, seed)
     relay = Relay(problem, stop, seed)
     status = relay.run(native_newton.solve, theta)
@@ -113,7 +113,7 @@ def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Soluti
 
 
 def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Newton's method with a Cholesky factor, from a pilot if that is worth it."""
+    """Newton's method with a Cholesky factor, started from a pilot if that pays."""
     method = _rescue(subsampled.solve_cholesky)
     if continuation.applies(problem):
         return continuation.solve(problem, theta, stop, seed, method)
@@ -131,7 +131,7 @@ def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Newton's method on a cluster; at the client if that takes too many rounds."""
+    """Newton's method on a cluster; if that takes too many rounds, on a copy of the rows at the client."""
     relay = Relay(problem, stop, seed)
     if relay.run(_rescue(newton_cluster.solve), theta) is Status.GIVEN_UP:
         relay.run_in_memory(_rescue(_cholesky), relay.point)
@@ -148,7 +148,7 @@ def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
 
 
 def _rescue(method: Method) -> Method:
-    """The method; where its Newton steps stay short on a quadratic hinge, the interior point method, then it again."""
+    """Wrap a Newton method: if its steps stay short on a quadratic hinge, run interior point, then Newton again."""
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
         if not quadratic_hinge.applies(problem):
@@ -166,11 +166,11 @@ def _rescue(method: Method) -> Method:
 
 
 def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Dual coordinate ascent, and the next best method if it predicts more epochs than its budget.
+    """Dual coordinate ascent; the next best method takes over if the predicted epochs exceed a budget.
 
-    The budget is the predicted cost of that method. A smooth loss goes to Newton's method: by inner
-    products of the rows if these are few, else from what was reached, or from zero if that is no gain. A loss with a
-    kink goes to the interior point method, if a matrix of the order of the rows or of the features can be factorised.
+    The budget is the predicted cost of that method. For a smooth loss it is Newton's method: with the Gram matrix of
+    the rows if these are few, else warm-started if the gap is at most GOOD_START. For a loss with a kink it is the
+    interior point method, provided that a matrix of the order of the rows or of the features can be factorised.
     """
     smooth = problem.loss.smooth
     able = smooth or (kinked.applies(problem) and kinked.factorisable(problem))
@@ -201,7 +201,7 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
 
 
 def _after_ascent(problem: Problem, stop: Stop) -> list[str]:
-    """Methods that may finish what ascent has left open."""
+    """Return the methods that can continue after dual ascent."""
     if not problem.loss.smooth:
         return ["sifting"] if sifting.worthwhile(problem) else ["interior"]
     if native_newton.fits(problem) and native_newton.ends_before(stop):
@@ -212,12 +212,12 @@ def _after_ascent(problem: Problem, stop: Stop) -> list[str]:
 
 
 def interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """The interior point method on all rows, at a vertex if there is no penalty."""
+    """Interior point method on all rows; without a penalty followed by a move to a vertex."""
     return vertex.move_to_vertex(problem, kinked.solve(problem, theta, stop, seed))
 
 
 def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Sifting; on a cluster the interior point method at the client where bands do not close the gap."""
+    """Sifting; if it stalls on a cluster, the interior point method on a copy of the rows at the client."""
     relay = Relay(problem, stop, seed)
     if relay.run(sifting.solve, theta) is Status.GIVEN_UP:
         relay.run_in_memory(kinked.solve, relay.point)

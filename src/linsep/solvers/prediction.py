@@ -1,7 +1,7 @@
-"""Predicted processor time of each method on a problem, and the method with the least.
+"""Predict the processor time of each method on a problem, and return the cheapest method.
 
-Choices, budgets and hand-overs compare these numbers and nothing else. They depend on the problem, never on the clock,
-the number of threads or the machine.
+The choice of a solver, budgets and hand-overs depend only on these predictions. They are functions of the problem, not
+of the elapsed time, the number of threads or the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linsep.solvers.interior import kinked, sifting
 from linsep.solvers.newton import directions, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 
-#: Work of one iteration of each method that has laws.
+#: Work of one iteration, for each method with calibrated iteration counts.
 WORK: dict[str, Declared] = {
     "small": native_newton.work,
     "newton": subsampled.cholesky_work,
@@ -30,14 +30,15 @@ WORK: dict[str, Declared] = {
 }
 NATIVE = ("small", "interior")  # one native call each
 BUDGETED = ("dual-cd",)  # hand over once they have cost as much as the next best method would
-_ASKING = 1e-4  # seconds for each method compared, below which a native one is taken unasked: twenty times the price
+# A native method is chosen without comparison if it takes less time [s] per candidate: 20 times the cost of comparing.
+_ASKING = 1e-4
 
 
 @lru_cache(maxsize=4096)
 def taken_unasked(
     method: str, kind: str, count: int, n: int, d: int, entries: int, sparse: bool = False
 ) -> bool:
-    """Whether a native method with its usual number of iterations is so short that comparing ``count`` does not pay."""
+    """Return whether a native method is so fast that comparing ``count`` candidates costs more than it saves."""
     if method not in NATIVE or (method, kind) not in prices().laws:
         return False
     law = prices().laws[method, kind]
@@ -47,7 +48,7 @@ def taken_unasked(
 
 
 class Prediction:
-    """Costs of one problem by method, from its shape."""
+    """Predicted cost of each method on a problem of this shape and kind of loss."""
 
     def __init__(self, shape: Shape, kind: str, tol: float) -> None:
         self.prices = prices()
@@ -55,7 +56,7 @@ class Prediction:
         self._terms = self.prices.terms(self.shape, tol)
 
     def seconds(self, method: str) -> float:
-        """Predicted processor time of a method [s]; inf if calibration knows none."""
+        """Predicted processor time of a method [s]; inf if it is not calibrated."""
         work, law = WORK.get(method), self.prices.laws.get((method, self.kind))
         if work is None or law is None:
             return math.inf
@@ -66,7 +67,7 @@ class Prediction:
         return self.prices.iteration(WORK[method], self.shape)
 
     def cheapest(self, methods: Iterable[str]) -> str:
-        """The method with the least cost, the first of those without law."""
+        """Return the method with the smallest predicted cost; the first one if none is calibrated."""
         names, shape = list(methods), self.shape
         for name in names:
             sizes = shape.n, shape.d, shape.entries, shape.sparse
@@ -75,10 +76,10 @@ class Prediction:
         return min(names, key=self.seconds)
 
     def by_inner_products(self) -> float:
-        """Predicted processor time of Newton's method on the inner products of the rows [s]."""
+        """Predicted processor time of Newton's method with the Gram matrix of the rows [s]."""
         return self.prices.iteration(gram_reduction.work, self.shape)
 
 
 def predict(problem: Problem, tol: float) -> Prediction:
-    """Costs of a penalised problem."""
+    """Return the predicted costs of the methods on a penalised problem."""
     return Prediction(shape_of(problem), kind_of(problem.loss), tol)

@@ -1,18 +1,18 @@
-"""What becomes of a fit that ended short of tol: other coordinates, and never an answer worse than a simpler model.
+"""Solve uncertified fits again in rescaled coordinates, and return the best of several solutions.
 
-A column whose entries are many times those of the others (an identifier, a time in nanoseconds), or far from 0 as
-compared with their spread, costs a solver its digits: v_j = sum s sigma u x_j is a difference of huge numbers, and
+A column with entries much larger than those of the others (an identifier, a time in nanoseconds), or far from 0
+compared with their spread, makes a solver lose digits: v_j = sum s sigma u x_j is a difference of huge numbers, and
 v_j^2/(2 lam) is part of the gap. In the coordinates
 
     x'_j = (x_j - mu_j) 2^-k_j,    w'_j = 2^k_j w_j,    b' = b + mu.w
 
-every score is the same. The intercept is not penalised, so mu is free; without an intercept, and for sparse rows, it is
-0. The penalty lam/2 w_j^2 becomes lam/2 4^-k_j w'_j^2, for which lam/2 w'_j^2 is taken: the objective is too large by
-at most lam/2 T^2/S^2, where T is the part of the scores that the column makes up and S the size of x'_j. The rounding
-of v'_j leaves (eps S)^2 n/(2 lam). ``_size`` balances the two.
+every score is unchanged. The intercept is not penalised, so mu is free; without an intercept, and for sparse rows, it
+is 0. The penalty lam/2 w_j^2 becomes lam/2 4^-k_j w'_j^2 and is replaced by lam/2 w'_j^2: the objective is too large by
+at most lam/2 T^2/S^2, where T is the contribution of the column to the scores and S the size of x'_j. The rounding
+error of v'_j adds (eps S)^2 n/(2 lam) to the gap. ``_size`` balances the two.
 
-The minimum of that problem lies between that of P and that of P with w_j = 0 in the columns that were divided. So if
-its gap closes, the answer is no worse than the model without those columns, up to tol; else that model is fitted too.
+The minimum of this problem lies between the minimum of P and that of P with w_j = 0 in the rescaled columns. So if its
+gap closes, the solution is no worse than the model without those columns, up to tol; else that model is fitted too.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from linsep.solvers.null_model import null_model
 Again = Callable[[Problem, Stop], Solution]
 
 
-LARGEST = 100_000_000  # numbers of X up to which a copy is made
-FEW = 2000  # rows whose inner products are factorised once more
-FAR = 2.0**10  # times its spread: an offset worth subtracting
+LARGEST = 100_000_000  # largest number of entries of X that is copied
+FEW = 2000  # rows up to which the problem is solved again in their span
+FAR = 2.0**10  # a column is centred if its mean exceeds this times its spread
 _EPS = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """x' = (x - centre) 2^-powers."""
+    """Affine change of coordinates x' = (x - centre) 2^-powers."""
 
     centre: FloatArray
     powers: IntArray
@@ -59,7 +59,7 @@ class Coordinates:
         return np.ldexp(1.0, -self.powers)
 
     def rows(self, X: Any) -> Any:
-        """The rows in these coordinates: a copy."""
+        """Return a copy of the rows in these coordinates."""
         if sp.issparse(X):
             X = sp.csr_matrix(X, dtype=np.float64, copy=True)
             X.data *= self.factors[X.indices]
@@ -67,16 +67,16 @@ class Coordinates:
         return (np.asarray(X, dtype=np.float64) - self.centre) * self.factors
 
     def back(self, theta: FloatArray) -> FloatArray:
-        """Point in the coordinates of the user."""
+        """Transform a point back to the user's coordinates."""
         out = np.append(theta[:-1] * self.factors, theta[-1])
-        # The intercept may be the difference of huge numbers: it is rounded once, not once for each product.
+        # The intercept may be a difference of huge numbers: sum exactly and round once.
         exact = (Dyadic.of(self.centre) * Dyadic.of(out[:-1])).sum()
         out[-1] = float(Fraction(float(theta[-1])) - exact)
         return out
 
 
 class _Best:
-    """The point with the least objective, and the dual point with the greatest bound, wherever they come from."""
+    """The point with the smallest objective and the dual point with the largest bound among all solutions."""
 
     def __init__(self, problem: Problem, solution: Solution) -> None:
         self.problem, self.solution = problem, solution
@@ -86,10 +86,10 @@ class _Best:
             sums = problem.closing(self.theta, self.dual)
             self.solution = replace(solution, sums=sums)
         self.primal, self.lower = problem.values(self.theta, sums)
-        self.mixed = False  # point and dual point have not met in a closing pass
+        self.mixed = False  # whether point and dual point come from different solutions
 
     def offer(self, theta: FloatArray, dual: Linearised | Explicit | None, value: float) -> None:
-        """A point with its objective, and a dual point for it (a pass)."""
+        """Compare with another point and its objective, or its dual point (one pass), and keep the better."""
         if dual is not None and np.isfinite(theta).all():
             value, lower = self.problem.values(theta, self.problem.closing(theta, dual))
             if lower > self.lower or not np.isfinite(self.lower):
@@ -98,11 +98,11 @@ class _Best:
             self.primal, self.theta, self.mixed = value, theta, True
 
     def is_closed(self, stop: Stop) -> bool:
-        """Whether the gap is below tol."""
+        """Return whether the relative gap is at most tol."""
         return self.primal - self.lower <= stop.tol * abs(self.primal)
 
     def result(self, stop: Stop) -> Solution:
-        """The solution with these, its status what their gap says."""
+        """Return the best point and dual point as a solution, with the status that their gap implies."""
         found = self.solution
         if not self.mixed:
             return found
@@ -115,12 +115,12 @@ class _Best:
         )
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is not better
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # non-finite values are rejected
 def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> Solution:
-    """A better solution if one is found; ``again`` solves a problem from the start.
+    """Improve an uncertified solution; ``again`` solves a problem from theta = 0.
 
-    A certified solution is returned as it is. One that ended at a limit of the user is compared with the model without
-    features; any other is solved again in other coordinates where these differ.
+    Certified solutions are returned unchanged. All others are compared with the null model; those that did not end at a
+    limit of the user are also solved again in the span of the rows and in rescaled coordinates, where these apply.
     """
     penalised = problem.lam > 0.0 or problem.penalty.l1 > 0.0
     if solution.status is Status.CERTIFIED or hard_margin(problem.loss, problem.penalty):
@@ -131,7 +131,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
     best.offer(*_null(problem))
 
     def offer_others() -> None:
-        with suppress(NonFinite, np.linalg.LinAlgError):  # then what there is must do
+        with suppress(NonFinite, np.linalg.LinAlgError):  # keep the best solution so far
             _solve_otherwise(best, stop.after(solution.seconds, problem.passes), again)
 
     if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
@@ -140,7 +140,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
 
 
 def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
-    """Offer what is found in the span of few rows, and in other coordinates."""
+    """Solve again in the span of the rows, if these are few, and in rescaled coordinates."""
     problem = best.problem
     few = gram_reduction.applies(problem) and problem.data.n <= FEW
     if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
@@ -156,7 +156,7 @@ def _null(problem: Problem) -> tuple[FloatArray, None, float]:
 
 
 def _coordinates(problem: Problem) -> Coordinates | None:
-    """Coordinates in which no column is large; None if those of the user are like that."""
+    """Return coordinates in which no column is large; None if the user's are suitable."""
     data = problem.data
     if data.location is not Location.MEMORY or data.n_entries > LARGEST or not data.n_entries:
         return None
@@ -178,7 +178,7 @@ def _coordinates(problem: Problem) -> Coordinates | None:
 
 
 def _size(problem: Problem) -> float:
-    """The size of a column at which the change of the penalty and the rounding of v cost the same."""
+    """Return the column size S at which the change of the penalty equals the rounding error of v."""
     data = problem.data
     part = 1.0
     if data.offset is not None:
@@ -191,10 +191,10 @@ def _size(problem: Problem) -> float:
 
 
 def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
-    """Solve in coordinates of the span of the rows, which are fewer than the features.
+    """Solve a smooth loss in the span of the rows, which are fewer than the features.
 
-    There the Gram of the rows has full rank as a rule. That of the features has not: it keeps the penalty only while
-    C |x|^2 is below 1e15 or so. The interior point method has tried this way already.
+    The Gram matrix of the rows usually has full rank. That of the features does not: the penalty added to it is lost
+    to rounding if C |x|^2 exceeds about 1e15. For other losses the interior point method has already done this.
     """
     problem = best.problem
     if gram_space.applies(problem.loss):
@@ -209,7 +209,7 @@ def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
 
 
 def _solve_in(best: _Best, coordinates: Coordinates, stop: Stop, again: Again) -> None:
-    """Solve in these coordinates, and without the columns that are divided if that does not get there."""
+    """Solve in these coordinates; if that is not certified, also without the rescaled columns."""
     problem, data = best.problem, best.problem.data
     rows = coordinates.rows(data.X)
     status, theta, u = _solve(problem, rows, stop, again)
@@ -226,7 +226,7 @@ def _solve_in(best: _Best, coordinates: Coordinates, stop: Stop, again: Again) -
 def _solve(
     problem: Problem, rows: Any, stop: Stop, again: Again
 ) -> tuple[Status, FloatArray, FloatArray]:
-    """Status, point and dual variables of the problem on these rows."""
+    """Solve the problem on these rows; return status, point and dual variables."""
     data = problem.data
     other = Memory(
         rows, data.sign, data.offset, data.weight, n_threads=getattr(data, "n_threads", 1)
@@ -241,7 +241,7 @@ def _solve(
 
 
 def _unfold(problem: Problem, dual: Linearised | Explicit) -> FloatArray:
-    """The dual variables of all rows."""
+    """Return the dual variables of all rows, clipped to the domain of the conjugate."""
     if isinstance(dual, Explicit):
         return np.array(dual.u)
     data, loss = problem.data, problem.loss

@@ -1,4 +1,4 @@
-"""What all solvers share: the limits of the user, the trace, the test whether a gap has closed."""
+"""State of one run of a solver: limits, trace, best point, and the test whether the gap is at most tol."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceR
 from linsep.solvers.dual_infeasibility import Imbalance
 
 CLOSING_DECREMENT = (
-    2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap
+    2e-3  # half the squared decrement, relative to P, below which a Newton step may close the gap
 )
-FAR_FROM_CLOSED = 100.0  # times tol: a gap that rounding alone does not explain
-SAFETY = 0.9  # solvers stop a little below tol: the certificate adds its rounding allowance
+FAR_FROM_CLOSED = 100.0  # a relative gap above this times tol is not explained by rounding
+SAFETY = 0.9  # solvers stop at this fraction of tol: the certificate adds a rounding bound
 
 
 P = TypeVar("P", bound="Problem | CoupledProblem")
@@ -31,7 +31,7 @@ Gap = Callable[[Any, "FloatArray", "FloatArray"], tuple[float, float]]
 
 
 class LimitReached(Exception):
-    """A limit of the user was reached (control flow: users never see it)."""
+    """A limit of the user was reached (control flow: never visible to users)."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
@@ -39,7 +39,7 @@ class LimitReached(Exception):
 
 
 class HandOver(LimitReached):
-    """The method leaves the problem to another one, where it stands."""
+    """The method stalled and another one continues from its current point (control flow)."""
 
     def __init__(self) -> None:
         super().__init__(Status.GIVEN_UP)
@@ -48,14 +48,14 @@ class HandOver(LimitReached):
 def primal_dual(
     problem: Problem | CoupledProblem, at: FloatArray, sums: FloatArray
 ) -> tuple[float, float]:
-    """Primal and dual value at a point, from the sums of its closing pass."""
+    """Return primal and dual value at a point from the sums of its closing pass."""
     return problem.values(at, sums)
 
 
 class Run(Generic[P]):
-    """One run of a solver: its clock, its trace and the best certified point so far.
+    """One run of a solver: elapsed time, trace and the point with the smallest gap so far.
 
-    Points are theta (d+1,) or, for losses that couple the classes, W (d+1, k); ``gap`` gives the primal
+    Points are theta (d+1,) or, for losses that couple the classes, W (d+1, k); ``gap`` computes the primal
     and the dual value at a point from the sums of its closing pass.
     """
 
@@ -65,26 +65,26 @@ class Run(Generic[P]):
         self.trace: list[TraceRecord] = []
         self.best: tuple[float, FloatArray, Linearised | Explicit, FloatArray] | None = None
         self.lower = 0.0
-        self.last_sums = np.zeros(0)  # of the last closing pass
-        self.best_dual: Linearised | Explicit | None = None  # the one that gave it
-        self._out_of_time = False  # and the method knows
+        self.last_sums = np.zeros(0)  # sums of the last closing pass
+        self.best_dual: Linearised | Explicit | None = None  # dual point of the bound ``lower``
+        self._out_of_time = False  # whether LimitReached has been raised for the time limit
         self._put_aside: WeakKeyDictionary[Linearised, Linearised] = WeakKeyDictionary()
         self._in_files: WeakSet[Linearised] = WeakSet()
 
     @property
     def seconds(self) -> float:
-        """Time since the run began."""
+        """Elapsed time of the run [s]."""
         return time.perf_counter() - self.began
 
     def rest(self, tol: float, max_passes: float | None = None) -> Stop:
-        """The time that is left, for a solve on the way; a sub-problem counts its own passes."""
+        """Return the limits of a subproblem: the remaining time, and passes that the subproblem counts itself."""
         return Stop(tol, self.stop.after(self.seconds).time_limit, max_passes)
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
-        """Raise LimitReached inside, even amid a pass or a native call, as soon as the user's time is used up.
+        """Context that raises LimitReached at the time limit, even during a pass or a native call.
 
-        It is raised once: whoever catches it may finish what it needs for an answer.
+        It is raised only once, so that the handler can complete its result.
         """
         try:
             with checking(*([] if self.stop.time_limit is None else [self._check_time])):
@@ -99,14 +99,14 @@ class Run(Generic[P]):
             raise LimitReached(Status.TIME_LIMIT)
 
     def check_limits(self) -> None:
-        """Raise LimitReached when the user's time or passes are used up."""
+        """Raise LimitReached if the user's time limit or pass limit is reached."""
         self._out_of_time = False
         self._check_time()
         if self.stop.max_passes is not None and self.problem.passes >= self.stop.max_passes:
             raise LimitReached(Status.PASS_LIMIT)
 
     def record(self, primal: float) -> None:
-        """One line of the trace, in reported units."""
+        """Append a line to the trace, in reported units."""
         scale = self.problem.penalty.scale
         line = TraceRecord(self.problem.passes, self.seconds, scale * primal, scale * self.lower)
         self.trace.append(line)
@@ -115,7 +115,7 @@ class Run(Generic[P]):
     def close(
         self, at: FloatArray, dual: Linearised | Explicit, sums: FloatArray | None = None
     ) -> bool:
-        """One closing pass, unless its sums are known: keeps the best point, says whether tol is met."""
+        """Make a closing pass, unless its sums are given, store the best point; return whether tol is met."""
         if sums is None:
             sums = self.problem.closing(at, dual)
         self.last_sums = sums
@@ -131,7 +131,7 @@ class Run(Generic[P]):
         return finite and gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower))
 
     def aside(self, dual: D) -> D:
-        """The dual point, kept for later: in a file if the rows are on disk, where memory is short."""
+        """Return the dual point for later use; memory-mapped if the rows are on disk, to save memory."""
         if isinstance(dual, Explicit) or self.problem.data.location is not Location.DISK:
             return dual
         if dual in self._in_files:
@@ -144,19 +144,19 @@ class Run(Generic[P]):
         return cast("D", found)
 
     def stored(self, vector: FloatArray) -> FloatArray:
-        """A vector that is not needed in the next pass: in a file if the rows are on disk."""
+        """Return a vector that the next pass does not need; memory-mapped if the rows are on disk."""
         on_disk = self.problem.data.location is Location.DISK
         return mapped_vectors.moved(vector) if on_disk else vector
 
     def settle(self, at: FloatArray, dual: Linearised | Explicit) -> bool:
-        """The last word of a run that ended short of tol: its last point, with the best dual point too."""
+        """Close at the final point of a stalled run, with its dual point, then with the best one; one pass each."""
         done = self.close(at, dual)
         if not done and self.best_dual is not None and self.best_dual is not self.aside(dual):
             done = self.close(at, self.best_dual)
         return done
 
     def short_of(self, tol: float) -> Status:
-        """Status of a run with an absolute penalty that ended above tol: working precision if close, else given up."""
+        """Return WORKING_PRECISION if the final gap of a run with an L1 penalty is near tol, else GIVEN_UP."""
         relative = (
             self.best[0] * self.problem.penalty.scale / abs(self.trace[-1].primal or 1.0)
             if self.best
@@ -165,7 +165,7 @@ class Run(Generic[P]):
         return Status.GIVEN_UP if relative > FAR_FROM_CLOSED * tol else Status.WORKING_PRECISION
 
     def solution(self, status: Status, at: FloatArray, dual: Linearised | Explicit) -> Solution:
-        """Solution of the run: the best closed point, or (at, dual) if none was closed."""
+        """Return the point with the smallest gap, or (at, dual) if there was no closing pass."""
         sums = None
         if self.best is not None:
             _, at, dual, sums = self.best
@@ -185,11 +185,11 @@ class Run(Generic[P]):
 
 
 def linearised(base: FloatArray, step: FloatArray) -> Linearised:
-    """The Newton-dual point of one column."""
+    """Return the Newton-dual point of vectors (one column)."""
     return Linearised(base.reshape(-1, 1).copy(), step.reshape(-1, 1).copy())
 
 
 def begin(problem: Problem, stop: Stop) -> Run[Problem]:
-    """A run whose gap counts dual infeasibility where nothing is penalised."""
+    """Start a run; without a penalty its gap includes the dual infeasibility."""
     gap: Gap = primal_dual if problem.lam > 0.0 else Imbalance(problem).gap
     return Run(problem, stop, gap)

@@ -1,8 +1,8 @@
-"""A pilot: the same problem on a share of the rows, solved first.
+"""Pilots: the same problem on a subsample of the rows, solved first.
 
-A start from the pilot's optimum leaves the full data one or two Newton steps, and the pilot's Hessian is a
-preconditioner that rows of the same kind cannot fool by much. Rows are drawn evenly through the data (one
-at random from each stretch); a class with a small share is drawn more densely, with weights to match.
+From the pilot's optimum, one or two Newton steps on the full data are left, and the pilot's Hessian is a
+good preconditioner. The sample is stratified: one random row from each of many equal intervals of row numbers; a rare
+class is sampled more densely, with correspondingly smaller weights.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from linsep.data import strided_sample as shelf
 from linsep.data.memory_limit import available_memory
 from linsep.problem import Problem
 
-MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
-KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
-RARE = 0.1  # a class with a smaller share of the rows is drawn separately
-ROWS_PER_FEATURE = 200  # from which on a pilot saves more than it costs
+MOST_ENTRIES = 1 << 27  # entries of a pilot, which is always in memory: 1 GiB
+KEPT = 40.0  # bytes per row that a fit keeps in memory, wherever the rows are
+RARE = 0.1  # a class with a smaller share of the rows is sampled separately
+ROWS_PER_FEATURE = 200  # rows per feature from which a pilot saves more than it costs
 # Size of a pilot: see ``pilot_size``.
 PILOT_SHARE, PILOT_ROWS_PER_FEATURE, PILOT_LEAST = 0.05, 20, 1000
 
 
 def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:
-    """m of n row numbers, one from each of m equal stretches."""
+    """Draw at most m of n row numbers, one from each of m equal intervals."""
     if m == 0:
         return np.zeros(0, dtype=np.int64)
     edges = np.linspace(0, n, m + 1)
     rows = (edges[:-1] + rng.random(m) * np.diff(edges)).astype(np.int64)
     np.minimum(rows, n - 1, out=rows)
-    fresh = np.append(True, np.diff(rows) > 0)  # neighbours may meet at the border of two stretches
+    fresh = np.append(True, np.diff(rows) > 0)  # drop duplicates at the border of two intervals
     out: IntArray = rows[fresh]
     return out
 
 
 def evenly(n: int, m: int, rng: np.random.Generator) -> IntArray:
-    """About m of n row numbers, through all of them and from the shelf, if that has so many."""
+    """Draw about m of n row numbers, evenly spread; from the strided sample if that is large enough."""
     stretches = n // shelf.STRETCH
     return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
 
 
 def draw(data: Dataset, m: int, seed: int) -> tuple[IntArray, FloatArray]:
-    """Row numbers (ascending) and the number of rows that each stands for."""
+    """Draw m rows; return their numbers in ascending order, and how many rows each represents."""
     n = data.n
     if m >= n:
         return np.arange(n), np.ones(n)
@@ -67,7 +67,7 @@ def draw_by_class(
     rng: np.random.Generator,
     last_first: bool = False,
 ) -> tuple[IntArray, FloatArray]:
-    """Draw rows of each class, evenly through the class, in the form of ``draw``.
+    """Draw ``sizes`` rows of the classes, evenly spread within each; the result is that of ``draw``.
 
     ``last_first``: counts and sizes begin with the last class.
     """
@@ -81,19 +81,19 @@ def draw_by_class(
 
 
 def many_rows(data: Size) -> bool:
-    """Whether there are so many rows per feature that a pilot saves more than it costs."""
+    """Return whether there are enough rows per feature for a pilot to save more than it costs."""
     return data.n >= ROWS_PER_FEATURE * data.d
 
 
 def pilot_size(
     data: Size, share: float = PILOT_SHARE, rows_per_feature: int = PILOT_ROWS_PER_FEATURE
 ) -> int:
-    """Rows of a pilot: a share of all, so many per feature at least, and never fewer than PILOT_LEAST."""
+    """Rows of a pilot: the largest of a share of all rows, ``rows_per_feature`` times d, and PILOT_LEAST."""
     return int(max(share * data.n, rows_per_feature * data.d, PILOT_LEAST))
 
 
 class Size(Protocol):
-    """Size and location of some rows."""
+    """Size and location of a data set."""
 
     n: int
     d: int
@@ -101,14 +101,14 @@ class Size(Protocol):
 
     @property
     def n_entries(self) -> int:
-        """Stored numbers."""
+        """Number of stored entries."""
         ...
 
 
 def bounded(m: int, data: Size, copies: int = 4) -> int:
-    """m rows, or as many as a pilot may hold.
+    """Limit the m rows of a pilot to MOST_ENTRIES, but to no fewer than 1000 rows.
 
-    Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
+    If the data are not in memory, ``copies`` of the pilot must also fit into the available memory.
     """
     most = float(MOST_ENTRIES)
     if data.location is not Location.MEMORY:
@@ -117,7 +117,7 @@ def bounded(m: int, data: Size, copies: int = 4) -> int:
 
 
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
-    """The problem on about m rows, each counted for those it stands for."""
+    """Return the problem on about m rows, each weighted by the number of rows it represents."""
     rows, share = draw(problem.data, bounded(m, problem.data), seed)
     data = problem.data.sample(rows, share)
     pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)

@@ -1,1 +1,1 @@
-"""What each method would cost on a problem."""
+"""Cost model: predicted processor time of each method on a problem."""

@@ -1,4 +1,4 @@
-"""What the cost of a fit depends on: sizes, storage, the loss, and how hard the problem is."""
+"""Quantities that predict the cost of a fit: sizes, storage, conditioning and correlation of the features."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from linsep.problem import Problem
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a problem [numbers], and how hard it is."""
+    """Sizes of a problem, and measures of its difficulty."""
 
     n: int
     d: int
-    entries: int  #: stored numbers of X
+    entries: int  #: stored entries of X
     sparse: bool = False
-    kept: float = 1.0  #: share of the numbers of dense rows that coordinate ascent visits: it skips zeros where many
+    kept: float = 1.0  #: share of dense entries that coordinate ascent reads: it skips many zeros
     hardness: float = math.nan  #: C mean s |x|^2, times four times the curvature of the loss
     location: Location = Location.MEMORY
     correlation: float = (
-        1.0  #: squared correlations of a feature with all features, summed: 1 if independent
+        1.0  #: sum of the squared correlations of a feature with all features: 1 if independent
     )
 
     @property
     def per_row(self) -> float:
-        """Stored numbers of a row."""
+        """Stored entries per row."""
         return self.entries / max(1, self.n)
 
     @property
     def pairs(self) -> float:
-        """Multiply-adds of a Gram matrix of the features."""
+        """Multiply-adds of the Gram matrix of the features."""
         return 0.5 * self.entries * self.per_row
 
     @property
     def storage(self) -> str:
-        """Prefix of the counts that depend on storage."""
+        """Prefix of the names of counts that depend on storage."""
         return "sparse " if self.sparse else ""
 
 
 def row_norms(problem: Problem) -> FloatArray:
-    """|x|^2 of every row (one pass)."""
+    """Squared norms |x_i|^2 of all rows. One pass."""
     problem.passes += 1
     norms = np.zeros(problem.data.n)
 
@@ -62,27 +62,27 @@ def row_norms(problem: Problem) -> FloatArray:
 
 
 def sampled_mean(problem: Problem) -> float:
-    """Mean of s |x|^2 over some rows from everywhere."""
+    """Mean of s |x|^2 over a sample of rows, evenly spread."""
     block = problem.data.whole
     assert block is not None
     return _kernels.sampled_mean(block.rows, block.targets)
 
 
 def hardness(problem: Problem, mean: float) -> float:
-    """C mean s |x|^2 times the curvature of the loss, for this mean of s |x|^2."""
+    """Hardness of a problem with this mean of s |x|^2: C times the mean, times four times the loss curvature."""
     return hardness_of(problem.loss, problem.lam, mean)
 
 
 def hardness_of(loss: Loss, lam: float, mean: float) -> float:
-    """Hardness for the weight lam of |w|^2/2 and the mean of s |x|^2.
+    """Hardness 4 max l'' mean/lam, for the factor lam of |w|^2/2 and the mean of s |x|^2.
 
-    The logistic loss counts 1. A loss with a kink counts like the huberised hinge of width 1.
+    4 max l'' is 1 for the logistic loss. A loss with a kink has the factor of the Huberised hinge of width 1.
     """
     return 4.0 * (loss.curvature_bound if loss.smooth else 1.0) * mean / lam
 
 
 def shape_of(problem: Problem) -> Shape:
-    """Shape of a problem. Reads about a thousand rows, wherever they are: on a cluster in one round."""
+    """Return the shape of a problem. Reads about a thousand rows; one round on a cluster."""
     data = problem.data
     whole, kept, related, hard = data.whole, 1.0, 1.0, math.inf
     if problem.lam > 0.0:
@@ -100,10 +100,10 @@ def shape_of(problem: Problem) -> Shape:
 
 @np.errstate(all="ignore")
 def correlation(X: Any) -> float:
-    """Squared correlations of a feature with all features, itself included, summed: the mean over the features.
+    """Sum of the squared correlations of a feature with all features, itself included; the mean over the features.
 
-    From inner products of some rows, centred and scaled: without bias, their squares are tr(S^2), S the correlations.
-    Two digits, so that it does not depend on the order in which products are added.
+    Estimates tr(S^2)/d without bias, S the correlation matrix, from inner products of centred and scaled rows. Rounded
+    to two digits, so that it does not depend on the order of summation.
     """
     A = np.array(X, dtype=np.float64)
     A -= A.mean(axis=0)
@@ -117,19 +117,19 @@ def correlation(X: Any) -> float:
     own = np.diag(G)
     size = float(own.mean())
     squares = (float(np.sum(G * G)) - float(np.sum(own * own))) / (k * (k - 1))
-    squares -= (size / (k - 1)) ** 2  # what centring adds
+    squares -= (size / (k - 1)) ** 2  # correct the bias from centring
     return float(f"{max(1.0, d * squares / size**2):.2g}")
 
 
-# Sampling of kernels/dual/dual_start.cpp and compressed.cpp, for rows that are not in memory.
-_RUNS, _RUN = 16, 64  # of consecutive rows, whose mean is taken
+# Sampling as in kernels/dual/dual_start.cpp and compressed.cpp, for rows that are not in memory.
+_RUNS, _RUN = 16, 64  # number and length of the runs of consecutive rows that are averaged
 _PROBED, _LONG, _MANY, _SPARSE = 64, 64, 100_000, 0.25
-# Features and numbers of dense rows from which correlations are looked at.
+# Features and entries of dense data from which correlations are estimated.
 _RELATED, _RELATED_ENTRIES = 16, 32_768
 
 
 def probed_rows(n: int, d: int) -> npt.NDArray[np.int64]:
-    """Numbers of the dense rows that show ``correlation``; none if they are so short or few that fits take no time."""
+    """Return the numbers of dense rows that ``correlation`` samples; empty if the data are too small to matter."""
     count = min(n, _PROBED) if d >= _RELATED and n * d >= _RELATED_ENTRIES else 0
     return n // max(1, count) * np.arange(count)
 
@@ -139,7 +139,7 @@ def _probed_rows(data: Dataset) -> npt.NDArray[np.int64]:
 
 
 def _sampled(data: Dataset) -> tuple[float, float, float]:
-    """Mean of s |x|^2, the share of nonzero numbers where it is low, and ``correlation``, as of rows in memory."""
+    """Return the mean of s |x|^2, the share of nonzero entries (1 unless low) and ``correlation``, from samples."""
     n, d = data.n, data.d
     some = n >= _RUNS * _RUN
     norms = (np.arange(_RUNS)[:, None] * (n // _RUNS) + np.arange(_RUN)).ravel()

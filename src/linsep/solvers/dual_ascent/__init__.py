@@ -1,1 +1,1 @@
-"""Dual coordinate ascent with an exact, unpenalised intercept, and what finishes a slow one."""
+"""Dual coordinate ascent with an exact, unpenalised intercept."""

@@ -1,7 +1,7 @@
-"""Dual coordinate ascent with an exact, unpenalised intercept: the native driver, and what Python is asked in between.
+"""Wrapper of native dual coordinate ascent with an exact, unpenalised intercept.
 
-kernels/dual/ascent.hpp states the method: epochs, the intercept's multiplier, rows that leave and come back, rounds on
-the free rows. It runs until a closing pass is worth its price, progress is slow, or the limits must be looked at.
+kernels/dual/ascent.hpp describes the method: epochs, the intercept's multiplier, shrinking of rows, rounds on the free
+rows. A native call returns when a closing pass pays, progress is slow, or the limits have to be checked.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from linsep.problem import Problem
 from linsep.solution import Explicit
 from linsep.solvers.run import Run
 
-#: Slope of a row that leaves, as a multiple of the largest one of a row that moved.
+#: A row is shrunk if its slope exceeds this multiple of the largest slope of a row that changed.
 LEAVE = 0.35
-#: Stored numbers from which a second thread is worth its price; of free rows twice as many are copied.
+#: Stored entries from which a second thread pays; up to twice as many entries of free rows are copied.
 LARGE = 500_000
-_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
+_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are checked between calls
 
 
 class Next(IntEnum):
     """Requests of ``advance`` to Python, in the order of kernels/dual/ascent.hpp."""
 
-    PAUSE = 0  # a look at the limits
-    CLOSE = 1  # a closing pass
-    SLOW = 2  # another method, if there is one; asked once
-    END = 3  # nothing: there is no hope
-    BROKEN = 4  # nothing: a number has overflowed
+    PAUSE = 0  # check the limits
+    CLOSE = 1  # make a closing pass
+    SLOW = 2  # continue with another method, if there is one; requested once
+    END = 3  # stop: no further progress
+    BROKEN = 4  # stop: overflow
 
 
 class Ascent:
-    """An ascent from theta: from the dual point at w = 0 if its weights are 0, else from one near it."""
+    """State of an ascent, started at the dual point of w = 0, or near theta if its weights are not 0."""
 
     def __init__(self, problem: Problem, theta: FloatArray, seed: int, tol: float = 0.0) -> None:
         block = problem.data.whole
@@ -62,10 +62,10 @@ class Ascent:
             problem.start(theta)
             raise NonFinite("Some row of X has a norm too large to square. Scale the features.")
         if not math.isfinite(native.primal):
-            problem.start(theta)  # says whose fault it is
+            problem.start(theta)  # raises an error that names the cause
 
     def advance(self, run: Run[Problem]) -> Next:
-        """Continue until the next request."""
+        """Run until the next request and return it."""
         native, problem = self.native, self.problem
         native.passes = problem.passes
         limit = math.inf if run.stop.max_passes is None else run.stop.max_passes
@@ -74,13 +74,13 @@ class Ascent:
         return asked
 
     def report_gap(self, gap: float) -> None:
-        """Report the gap of a closing pass that is wider than required."""
+        """Report the gap of a closing pass that is above tol."""
         self.native.passes = self.problem.passes
         self.native.report_gap(gap)
         self.problem.passes = self.native.passes
 
     def point(self) -> tuple[FloatArray, Explicit]:
-        """Theta with the best intercept known, and u moved to e = 0."""
+        """Return theta with the best intercept so far, and u made feasible for the intercept's constraint."""
         theta, u = np.empty(self.problem.order), np.empty(self.problem.data.n)
         self.native.point(theta, u)
         return theta, Explicit(u)

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent as a solver: what an epoch costs, and what becomes of a slow one.
+"""Dual coordinate ascent as a solver: requirements, cost of an epoch, and the loop of native calls.
 
 The method itself is native (kernels/dual/ascent.hpp).
 """
@@ -21,33 +21,33 @@ from linsep.solvers.run import LimitReached, Run
 
 
 def covers(loss: Loss) -> bool:
-    """Whether the kernel has a step for the loss."""
+    """Return whether the kernel has a coordinate step for the loss."""
     return loss.native is not None and loss.native_ascent
 
 
 def applies(problem: Problem) -> bool:
-    """Whether there is a penalty, a kernel for the loss, and rows in memory as the kernel reads them."""
+    """Return whether there is an L2 penalty without L1, a kernel for the loss, and one block of rows in memory."""
     penalised = problem.lam > 0.0 and problem.penalty.l1 == 0.0
     return penalised and covers(problem.loss) and problem.data.whole is not None
 
 
 def primal_is_smaller(ascent: Ascent) -> bool:
-    """Whether the loss is smooth and more than twice as many rows are free as there are features.
+    """Return whether the loss is smooth and the free rows are more than twice as many as the features.
 
-    Newton's method in the primal is then the smaller problem. A smooth loss has nearly all rows free at first.
+    The primal is then the smaller problem for Newton's method. With a smooth loss nearly all rows are free at first.
     """
     problem = ascent.problem
     return problem.loss.smooth and ascent.native.free() > 2 * problem.data.d
 
 
 def work(shape: Shape) -> Work:
-    """Counts of one epoch. Dense rows of mostly zeros are visited without them (kernels/dual/compressed.hpp)."""
+    """Return the work of one epoch; zeros of mostly-zero dense rows are skipped (kernels/dual/compressed.hpp)."""
     visited = "visited" if shape.kept == 1.0 and not shape.sparse else "sparse visited"
     return {"native calls": 1.0, "visits": float(shape.n), visited: shape.kept * shape.entries}
 
 
 def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, as in run.py."""
+    """Return primal and dual value from the sums of a closing pass, as ``primal_dual`` in run.py does."""
     return _kernels.closed_values(sums, theta, problem.lam, problem.fit_intercept)
 
 
@@ -59,12 +59,11 @@ def solve(
     seed: int = 0,
     patience: float = math.inf,
 ) -> Solution:
-    """Ascend until the gap closes.
+    """Run dual coordinate ascent until the gap closes.
 
-    Other ends: a limit of the user (its status); as many epochs as given, or progress so slow that ``patience``
-    epochs will not do (status WORKING_PRECISION). In the last case W
-    is a good start for Newton's method if the gap, which the last record of the trace shows, is below 0.3 of the
-    objective.
+    It also stops at a limit of the user (with its status), after ``epochs``, or if more than ``patience`` epochs are
+    predicted (status WORKING_PRECISION). In the last case W is a good start for Newton's method if the gap, recorded in
+    the last line of the trace, is below 0.3 of the objective.
     """
     run = Run(problem, stop, _gap)
     ascent = Ascent(problem, theta, seed, stop.tol)
@@ -91,7 +90,7 @@ def solve(
     except LimitReached as limit:
         status = limit.status
         native.halt()
-        if native.epochs > closed_at > 0:  # what came after the last closing pass counts too
+        if native.epochs > closed_at > 0:  # include the progress since the last closing pass
             run.close(*ascent.point())
     if run.best is None:
         return run.solution(status, *ascent.point())

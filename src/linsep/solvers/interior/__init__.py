@@ -1,1 +1,1 @@
-"""Interior point methods: losses with a kink, the squared hinge, absolute penalties."""
+"""Interior point methods: losses with a kink, the squared hinge, L1 penalties."""

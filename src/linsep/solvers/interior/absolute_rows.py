@@ -1,18 +1,19 @@
-"""Losses made of straight lines with an elastic net, as least absolute deviations on more rows.
+"""Piecewise linear losses with an elastic net, written as least absolute deviations with additional rows.
 
-Every such loss is a sum of absolute values and a line (``Loss.absolute_terms``), and so is the penalty l1 |w|_1:
+Every such loss is a sum of absolute values and a linear term (``Loss.absolute_terms``), and so is the penalty l1 |w|_1:
 
     l(m) = sum_k a_k |r - c_k| + g r + constant,      l1 |w|_1 = sum_j l1 |e_j.w|.
 
 The quantile loss is |r|/2 + (q - 1/2) r, the epsilon-insensitive one |r - epsilon|/2 + |r + epsilon|/2 - epsilon.
-So the problem is one of the absolute loss with a linear term, on a row for each a_k of each row and on d rows for the
-penalty. ``central_path.py`` follows its central path and the crossover finds its vertex. A dual point comes back as
-u = sum_k a_k u_k + g; the gap that counts is that of the given problem.
+The problem thus has the absolute loss with a linear term, one row for each a_k of each row, and d rows for the
+penalty. ``central_path.py`` follows its central path, and the crossover finds its vertex. The dual point of the given
+problem is u = sum_k a_k u_k + g; the gap is always that of the given problem.
 
-As |v_j| <= B_j = sum s |x_j| max |u|, a penalty above B_j leaves w_j = 0 whatever it is, and counts as 2 B_j.
+Since |v_j| <= B_j = sum s |x_j| max |u|, any penalty above B_j gives w_j = 0; it is replaced by 2 B_j.
 
-The rows of the penalty do not see the intercept, which therefore is the coefficient of a constant column. With l2 > 0
-that column is so large that the penalty on its coefficient is negligible, and targets are relative to their median.
+The rows of the penalty must not contain the intercept, which therefore is the coefficient of a constant column. With
+l2 > 0 this column is so large that the penalty on its coefficient is negligible, and the median is subtracted from the
+targets.
 
 References: Koenker and Bassett, Regression quantiles, 1978; Portnoy and Koenker, The Gaussian hare and the Laplacian
 tortoise, 1997 (interior point method); Li and Zhu, L1-norm quantile regression, 2008 (penalty).
@@ -42,13 +43,14 @@ from linsep.solvers.newton import gram_reduction
 from linsep.solvers.run import LimitReached, Run, begin
 
 NAME = "absolute-rows"
-ROUNDS = 3  # of iterations between attempts to cross over
-VANISHED = 1e-11  # share of the scores up to which the contribution of a coefficient at the kink of its penalty is 0
-LARGE_COLUMN = 1e5  # value of the constant column beside l2 > 0, in units of the largest mean |x_j|
+ROUNDS = 3  # attempts to cross over
+# A coefficient whose dual variable is inside its interval is set to 0 if it contributes at most this share to scores.
+VANISHED = 1e-11
+LARGE_COLUMN = 1e5  # value of the constant column if l2 > 0, in units of the largest mean |x_j|
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is made of straight lines, the rows are in memory and the features few enough to factorise."""
+    """Return whether the loss is piecewise linear, the rows are in memory and the features few enough to factorise."""
     return (
         problem.loss.absolute_terms is not None
         and problem.data.location is Location.MEMORY
@@ -58,7 +60,7 @@ def applies(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Extended:
-    """The problem on more rows, its linear term and constant, and the way back."""
+    """The problem with additional rows, its linear term and constant, and the map back to the given problem."""
 
     given: Problem
     problem: Problem
@@ -66,11 +68,11 @@ class _Extended:
     constant: float
     column: float  #: value of the constant column, 0 if there is none
     sizes: FloatArray  #: mean |x_j|
-    shift: float  #: subtracted from the intercept
+    shift: float  #: constant subtracted from the targets
 
     @classmethod
     def of(cls, given: Problem) -> _Extended:
-        """The absolute loss on a row for each term of the loss, and on d rows for an absolute penalty."""
+        """Construct the problem: a row for each term of the loss at each row, and d rows for an L1 penalty."""
         found = given.loss.absolute_terms
         assert found is not None
         (terms, slope), data, l1 = found, given.data, given.penalty.l1
@@ -106,7 +108,7 @@ class _Extended:
         return cls(given, problem, linear, constant, column, sizes, shift)
 
     def coefficients(self, theta: FloatArray, u: FloatArray) -> FloatArray:
-        """(w, b) of the given problem; coefficients at the kink of their penalty are 0."""
+        """Return (w, b) of the given problem, with coefficients at the kink of their penalty set to 0."""
         d, found = self.given.data.d, theta.copy()
         if self.column:
             found = np.append(theta[:d], self.column * theta[d] + self.shift)
@@ -117,7 +119,7 @@ class _Extended:
         return found
 
     def dual(self, u: FloatArray) -> Explicit:
-        """Dual variables of the given rows."""
+        """Return the dual variables of the given rows."""
         found, n = self.given.loss.absolute_terms, self.given.data.n
         assert found is not None
         total = np.full(n, found[1])
@@ -127,14 +129,14 @@ class _Extended:
 
 
 def _vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Signs, offsets and weights of the rows."""
+    """Return signs, offsets and weights of the rows."""
     offset = np.zeros(data.n) if data.offset is None else np.asarray(data.offset)
     weight = np.ones(data.n) if data.weight is None else np.asarray(data.weight)
     return np.asarray(data.sign), offset, weight
 
 
 def _stack(X: Any, copies: int, column: float, units: int) -> Any:
-    """``copies`` of X, with a constant column if that is not 0, above as many unit vectors."""
+    """Stack ``copies`` of X, with a constant column if ``column`` is not 0, and ``units`` unit vectors."""
     sparse = sp.issparse(X)
     if column:
         constant = np.full((X.shape[0], 1), column, dtype=X.dtype)
@@ -155,7 +157,7 @@ def _stack(X: Any, copies: int, column: float, units: int) -> Any:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Minimise; see the head of this file."""
+    """Solve by the interior point method on additional rows; see the module docstring."""
     penalised = problem.lam > 0.0 or problem.penalty.l1 > 0.0
     run = Run(problem, stop) if penalised else begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
@@ -177,7 +179,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 
 def _flat_answer(problem: Problem) -> FloatArray | None:
-    """A constant score at which every loss is 0, if there is one: nothing is smaller."""
+    """Return w = 0 with an intercept at which every loss is 0, which is optimal; None if there is none."""
     data, loss = problem.data, problem.loss
     sign, offset, weight = _vectors(data)
     live = weight > 0.0
@@ -190,7 +192,7 @@ def _flat_answer(problem: Problem) -> FloatArray | None:
 
 
 def _attempt(run: Run[Problem], rows: _Extended) -> bool:
-    """Follow the central path and cross over to the vertex; whether the gap closed."""
+    """Follow the central path and cross over to the vertex; return whether the gap closed."""
     path = Path(run, rows.problem, rows.linear, rows.constant)
     try:
         return _iterate(run, path, rows)
@@ -226,7 +228,7 @@ def _iterate(run: Run[Problem], path: Path, rows: _Extended) -> bool:
 
 
 def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]:
-    """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
+    """Close at the vertex if crossover finds it, else at the iterate; return whether exact and whether closed."""
     u = path.dual()
     if crossable(path):
         right, theta, vertex = cross_over(path, path.theta, u)
@@ -238,7 +240,7 @@ def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]
 
 
 def _polish(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:
-    """The vertex to the last digit: through the rows on their kink, whose dual variables are inside their box."""
+    """Recompute the vertex from the rows on their kink, whose dual variables are strictly inside [-1, 1]."""
     data = problem.data
     sign, offset, weight = _vectors(data)
     free = np.flatnonzero((np.abs(u) < 1.0) & (weight > 0.0))

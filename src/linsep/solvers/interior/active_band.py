@@ -1,4 +1,4 @@
-"""The band: rows near the kink, which are solved for, and what the fixed ones add up to (``sifting.py``)."""
+"""The band of sifting: the rows near the kink, and the sums over the rows fixed on their side (``sifting.py``)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
     Rows = IntArray
 
-_V, SORTED = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
-_BALANCING = 4  # times that the dual variables are moved to balance; one nearly always does
+_V, SORTED = "kink-distance", "kink-dual"  # row state: v, and u of every row when it was sorted
+_BALANCING = 4  # largest number of steps that balance the dual variables; one usually suffices
 
 
 class Wrong(NamedTuple):
-    """Fixed rows that turned out to be on the other side, and where they were fixed."""
+    """Fixed rows that turned out to be on the other side, and the dual variables at which they were fixed."""
 
     rows: Rows
     u: FloatArray
 
 
 class Band:
-    """The rows as they are sorted: those of the band with their v = m - kink, and what the others add up to."""
+    """The rows of the band with their v = m - kink, and the linear term and constant of the fixed rows."""
 
     def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
         self.run, self.problem = run, run.problem
@@ -46,20 +46,20 @@ class Band:
         self.loss = self.problem.loss
         self.low, self.high = self.loss.domain
         self.rows: Rows = np.zeros(0, np.int64)
-        self.v = np.zeros(0)  # of the band as it was sorted
-        self.share: FloatArray | None = None  # rows that each of a thinned band stands for
+        self.v = np.zeros(0)  # v of the band when it was sorted
+        self.share: FloatArray | None = None  # rows represented by each row of a sampled band
         self._band: Memory | None = None
         self.linear, self.constant = np.zeros(self.problem.order), 0.0
 
     def sort(self, theta: FloatArray, tau: float, thin: Thinning | None = None) -> float:
-        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior/passes.hpp: sort_rows).
+        """Find the band |v| <= tau q at theta; return the objective. One pass (kernels/interior/passes.hpp: sort_rows).
 
-        Of a band that is to be thinned out the others stand for those left out, except that at theta the sums of the
-        reduced problem, its value and its gradient, are those of all rows.
+        With ``thin`` the band is sampled and each row represents several, but the linear term is such that value and
+        gradient of the reduced problem at theta are those of all rows.
         """
         self.problem.passes += 1
         loss, mu, scale, high = self.loss, self.mu, self.scale, self.high
-        at = theta.copy()  # it may be made up for later
+        at = theta.copy()  # the pass may be repeated later on lost partitions
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             where = b.rows, b.targets, native_loss(loss), b.lo, b.hi
@@ -89,13 +89,13 @@ class Band:
         return float(sums[0]) + self.problem.penalty_value(theta)
 
     def reach(self) -> float:
-        """How far the rows of the band are from the kink, as a rule."""
+        """Typical distance of the rows of the band from the kink: twice the median of |v|."""
         return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
 
     def evaluate(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
-        """Objective at theta, fixed rows on the wrong side, closing sums; ``part``: dual variables of the band.
+        """Return the objective at theta, the fixed rows on the wrong side and the closing sums. Two passes.
 
-        They are kept under DUAL, where the rows are.
+        ``part`` are the dual variables of the band; those of all rows are stored with the rows as DUAL.
         """
         self.problem.passes += 2
         part, rows = self._balance(part), self.rows
@@ -119,7 +119,7 @@ class Band:
         return float(sums[0]) + self.problem.penalty_value(theta), wrong, sums[1:]
 
     def _sides(self, theta: FloatArray) -> Callable[[Block, FloatArray], Any]:
-        """For each block the objective; fixed rows on the wrong side, where they were fixed, and v of the band."""
+        """Return a function that finds, in a block, the objective, fixed rows on the wrong side, and v of the band."""
         loss, low, high, at = self.loss, self.low, self.high, theta.copy()
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
@@ -140,13 +140,13 @@ class Band:
         notes["prefetch_rows"] = _rows_up_to(len(self.rows))
         sums, found = self.problem.data.visit(add, size, **notes)
         rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
-        fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
+        fixed = ~np.isin(rows, self.rows)  # exclude rows that joined the band since it was sorted
         return sums, Wrong(rows[fixed], u[fixed])
 
     def _balance(self, u: FloatArray) -> FloatArray:
-        """u of the band in its box, moved by shares of the room of each row, until sum s sigma u = 0 over all rows.
+        """Clip u of the band and change it, in proportion to each row's slack, until sum s sigma u = 0 over all rows.
 
-        What that leaves, the closing pass takes from the heavier side.
+        The closing pass removes the remainder from the heavier class.
         """
         band, u = self._band, np.clip(u, self.low, self.high)
         assert band is not None
@@ -163,7 +163,7 @@ class Band:
         return u
 
     def _take(self, part: Dataset, u: FloatArray) -> None:
-        """Leave these rows and their u out of the fixed ones."""
+        """Subtract these rows, with dual variables u, from the sums of the fixed rows."""
         mass = part.sign * u * (1.0 if part.weight is None else part.weight)
         kink = zero_margin(self.loss)
         offset = 0.0 if part.offset is None else part.offset
@@ -176,7 +176,7 @@ class Band:
         )
 
     def admit(self, wrong: Wrong) -> None:
-        """Let fixed rows join the band."""
+        """Add fixed rows to the band."""
         data = self.problem.data
         part = data.sample(wrong.rows)
         self._take(part, wrong.u)
@@ -187,13 +187,13 @@ class Band:
         self.problem.passes += len(wrong.rows) / data.n
 
     def rows_of_it(self) -> Dataset:
-        """The rows of the band side by side."""
+        """Return the rows of the band as a data set of their own."""
         if self._band is None:
             self._band = self.problem.data.sample(self.rows)
         return self._band
 
     def path(self) -> Path:
-        """The reduced problem."""
+        """Return the central path of the reduced problem."""
         self.problem.passes += len(self.rows) / self.problem.data.n
         sub = Problem(
             self.problem.loss, self.problem.penalty, self.rows_of_it(), self.problem.fit_intercept
@@ -201,12 +201,12 @@ class Band:
         return Path(self.run, sub, self.linear, self.constant)
 
     def dual(self) -> Explicit:
-        """All dual variables as they were judged."""
+        """Return the dual variables of all rows, as stored by ``evaluate``."""
         return Explicit(self.problem.data.row_state(DUAL).copy())
 
 
 def _rows_up_to(most: int) -> Callable[[list[Any]], Rows]:
-    """The rows that a visit has found in a part, unless they are more than could be wanted."""
+    """Return a function that lists the rows found in a partition, or none if they are more than ``most``."""
 
     def rows(found: list[Any]) -> Rows:
         numbers = np.concatenate([part[0] for part in found])

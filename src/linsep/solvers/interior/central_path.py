@@ -1,13 +1,13 @@
-"""The central path of the losses with one kink: its row passes and steps (kernels/interior/passes.hpp derives them).
+"""Central path of the losses with one kink: passes and steps (derived in kernels/interior/passes.hpp).
 
 Problem: min lam/2 |w|^2 - c.theta + sum s l(m) with l(m) = max of u (kink - m) over lo <= u <= hi: the hinge (u in
-[0, 1], kink 1), the absolute loss ([-1, 1], 1) and the perceptron's ([0, 1], 0). Each iteration sums one weighted
-Gram, solves twice with it, and reads the rows four times; a centrality corrector solves once more and reads them twice.
-``kinked.py`` walks the path for all rows, ``sifting.py`` for the reduced problems of its bands, which have a linear
-term c.
+[0, 1], kink 1), the absolute loss ([-1, 1], 1) and the perceptron's ([0, 1], 0). Each iteration computes one weighted
+Gram matrix, solves twice with it, and reads the rows four times; a centrality corrector takes one more solve and two
+reads. ``kinked.py`` follows the path for all rows, ``sifting.py`` for the reduced problems of its bands, which have a
+linear term c.
 
-Without a penalty (the absolute loss) a dual point is feasible or worth nothing, so how far it is from feasible
-counts in the gap (``solvers/dual_infeasibility.py``).
+Without a penalty (the absolute loss) an infeasible dual point gives no bound, so the gap includes the dual
+infeasibility (``solvers/dual_infeasibility.py``).
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from linsep.solvers.run import Run
 
 Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
 
-PLANES = 10  # numbers per row: kernels/interior/passes.hpp names them
-FIRST_MU = 3.0  # mu to begin with, as a multiple of the objective per row
+PLANES = 10  # numbers per row, named in kernels/interior/passes.hpp
+FIRST_MU = 3.0  # largest initial mu, as a multiple of the objective per row
 MAX_CORRECTORS = 2  # centrality correctors of a step
-LONG_STEP = 0.7  # that needs none
-LEAST_GAIN = 0.1  # share of the hoped-for lengthening of the step that a corrector must make
+LONG_STEP = 0.7  # step size from which no centrality corrector is tried
+LEAST_GAIN = 0.1  # fraction of the desired increase of the step size that a corrector must achieve
 LIMIT = 200  # iterations
-KEPT_GAP = 1e-3  # relative gap from which the best iterate is remembered
+KEPT_GAP = 1e-3  # relative gap below which the best iterate is stored
 PATIENCE = 12  # iterations without progress
-FACTOR_ORDER = 100  # order from which a factorisation is worth keeping for the second solve
+FACTOR_ORDER = 100  # order above which the factorisation is stored for the second solve
 
 Solve = Callable[["FloatArray"], "FloatArray"]
 
 
 def native_loss(loss: Loss) -> _kernels.Loss:
-    """The loss as the kernels know it."""
+    """Return the compiled loss."""
     assert loss.native is not None
     return _kernels.Loss(loss.native, *loss.params)
 
 
 class Path(PredictorCorrector):
-    """Iterates of the method on one problem, all rows of which take part.
+    """Iterate of the method on all rows of one problem.
 
-    ``linear`` is c and ``constant`` a number to be added to the objective. ``share`` counts the passes made here
-    as parts of passes over all rows of ``run``'s problem, when this is a reduced one.
+    ``linear`` is c, and ``constant`` is added to the objective. For a reduced problem ``share`` is the size of a pass
+    over its rows relative to a pass over the problem of ``run``.
     """
 
     def __init__(
@@ -78,23 +78,23 @@ class Path(PredictorCorrector):
         weight = problem.data.weight
         self.mass = float(n) if weight is None else float(weight.sum())
         self.theta = np.zeros(problem.order)
-        self._step = 0.0  # of the last step, not yet made by the rows
+        self._step = 0.0  # size of the last step, which the next pass applies to the rows
         self._sums = self._rhs = self._second = self._delta = np.zeros(0)
         self._kept: Kept | None = None  # the best iterate
 
     @property
     def v(self) -> FloatArray:
-        """m - kink of every row."""
+        """Distances m - kink of all rows."""
         plane: FloatArray = self.state[4]
         return plane
 
     def count(self, passes: float) -> None:
-        """Passes over these rows, as parts of passes over all."""
+        """Count passes over these rows, also as fractions of passes over all rows."""
         self.problem.passes += passes
         self.run.problem.passes += passes * self.share
 
     def margins(self) -> float:
-        """The margins at theta, afresh, and the sum of the losses."""
+        """Recompute the margins at theta; return the sum of the losses. One pass."""
         self.count(1.0)
         v = self.v
 
@@ -105,10 +105,10 @@ class Path(PredictorCorrector):
         return float(self.problem.data.sum(add, 1)[0])
 
     def place(self, theta: FloatArray, mu: float | None = None) -> None:
-        """Begin at theta, at the point of the central path that belongs to mu.
+        """Start at theta, with the dual variables of the central path for mu.
 
-        What v suggests if it is not given: but no mu whose gap, 2 mu per row, is many times the objective. There the
-        dual variables of a class with many rows would outweigh the others by far.
+        The default mu is the usual distance from the kink, limited so that its gap, 2 mu per row, is at most a few
+        times the objective: otherwise the dual variables of a class with many rows would dominate.
         """
         self.theta = theta.copy()
         loss = self.margins()
@@ -121,7 +121,7 @@ class Path(PredictorCorrector):
         self._step = 0.0
 
     def measure(self) -> None:
-        """Make the last step; objective and gap there. No term of the gap is negative: nothing cancels."""
+        """Apply the last step; compute objective and gap, without cancellation as no term is negative. One pass."""
         self.count(1.0)
         lam, d, order = self.problem.lam, self.problem.data.d, self.problem.order
 
@@ -148,7 +148,7 @@ class Path(PredictorCorrector):
             self.gap += abs(float(sums[2 + order]) * float(self.theta[-1]))
 
     def _solver(self) -> Solve:
-        """Solves with the Gram of the state, in the user's coordinates."""
+        """Return a function that solves with the weighted Gram matrix of the iterate, in the user's coordinates."""
         lam, mu, before = self.problem.lam, self.mu, self.problem.passes
         H = self.problem.hessian(mu)
         self.run.problem.passes += (self.problem.passes - before) * self.share
@@ -161,7 +161,7 @@ class Path(PredictorCorrector):
         def solve(rhs: FloatArray) -> FloatArray:
             centred = rhs.copy()
             centred[:-1] -= mu * rhs[-1]
-            with np.errstate(over="ignore", invalid="ignore"):  # ``follow`` sees it
+            with np.errstate(over="ignore", invalid="ignore"):  # ``follow`` detects overflow
                 x = factor.solve(centred) if factor is not None else solve_spd(H, centred, definite)
                 x[-1] -= float(mu @ x[:-1])
             return x
@@ -223,7 +223,7 @@ class Path(PredictorCorrector):
         self.theta += length * self._delta
 
     def _centrality_corrector(self, mu: float, blocking: float) -> tuple[FloatArray, float] | None:
-        """A centrality corrector, if the step is short and it makes it longer, and the ``blocking`` of both.
+        """Return a centrality corrector and the ``blocking`` of the new step; None if it does not lengthen the step.
 
         Reference: Gondzio, Multiple centrality corrections in a primal-dual method for linear programming, 1996.
         """
@@ -260,9 +260,9 @@ class Path(PredictorCorrector):
         return delta, longest
 
     def descend(self, target: float, limit: int = LIMIT, shortest: float = 0.0) -> bool:
-        """Iterate until gap <= target * objective; false if the gap no longer falls: then back to where it was least.
+        """Iterate until gap <= target * objective; if the gap stalls, return False and restore the best iterate.
 
-        ``shortest``: a length of the steps below which, four times in a row, the attempt is given up.
+        It also fails after four consecutive step sizes below ``shortest``.
         """
         self._forget()
 
@@ -289,8 +289,8 @@ class Path(PredictorCorrector):
         self.margins()
 
     def dual(self) -> FloatArray:
-        """u of the rows."""
-        if self._kept is not None:  # the last attempt ended behind it
+        """Return the dual variables u of the rows."""
+        if self._kept is not None:  # the stored iterate is better than the last one
             return self._kept[3].copy()
         if self._step:
             self.measure()
@@ -302,7 +302,7 @@ class Path(PredictorCorrector):
         return u
 
     def snap_dual(self) -> FloatArray:
-        """u, at an end of its box where it is nearer to that than the margin to the kink, as shares of the usual."""
+        """Return u, moved to the end of its interval where u is relatively closer to it than the margin to the kink."""
         u, far = self.dual(), np.abs(self.v) * self.width
         inside = np.minimum(u - self.low, self.high - u) * float(np.abs(self.v).max(initial=0.0))
         end = np.where(u - self.low < self.high - u, self.low, self.high)
@@ -310,7 +310,7 @@ class Path(PredictorCorrector):
 
 
 def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:
-    """Median of |v| over the rows that count, or half the mean where most of them are on the kink."""
+    """Median of |v| over the rows of positive weight, or half the mean if most of them are on the kink."""
     size = np.abs(v if weight is None else v[weight > 0.0])
     if not len(size):
         return 1e-8
@@ -319,7 +319,7 @@ def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:
 
 
 def feasible(problem: Problem, u: FloatArray) -> FloatArray:
-    """The dual variables u, moved into their box and to sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
+    """Make u feasible in place: within its interval and sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
     data = problem.data
     targets = _kernels.Targets(data.sign, data.offset, data.weight)
     _kernels.make_feasible(targets, native_loss(problem.loss), problem.fit_intercept, u)

@@ -1,4 +1,4 @@
-"""Crossover from a point near the optimum of a loss with a kink to the optimum (kernels/interior/crossover.hpp)."""
+"""Crossover from an interior point near the optimum to the exact solution (kernels/interior/crossover.hpp)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from linsep.arrays import FloatArray
 from linsep.problem import dot
 from linsep.solvers.interior.central_path import Path
 
-ORDER = 320  # up to which the exact solution is looked for
+ORDER = 320  # largest number of unknowns for which crossover is tried
 MAX_ROUNDS = 40
-NEGLIGIBLE = 1e-10  # relative gap that rounding may leave of it
+NEGLIGIBLE = 1e-10  # relative gap of the exact solution that is attributed to rounding
 
 
 def crossable(path: Path) -> bool:
-    """Whether the exact solution is worth looking for."""
+    """Return whether the problem is small enough for crossover."""
     return path.problem.data.whole is not None and path.problem.order <= ORDER
 
 
 def cross_over(path: Path, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
-    """The exact solution near theta and u: whether it was found, and the point.
+    """Compute the exact solution near theta and u; return whether it was found, and theta and u. Four passes.
 
-    With a penalty its gap must be negligible, or no more than that of the last iterate: where C |x|^2 is large the
-    rounding of u alone can cost more.
+    With a penalty its gap must be negligible or at most that of the last iterate: if C |x|^2 is large, the rounding
+    of u alone may contribute more.
     """
     problem = path.problem
     block = problem.data.whole
@@ -50,7 +50,7 @@ def cross_over(path: Path, theta: FloatArray, u: FloatArray) -> tuple[bool, Floa
 
 
 def _gap(path: Path, theta: FloatArray, u: FloatArray, v: FloatArray) -> float:
-    """The gap of a point with these margins, as ``Path.measure`` has it for an iterate."""
+    """Return the gap of a point with these margins, computed as in ``Path.measure``."""
     data, lam = path.problem.data, path.problem.lam
     weight = np.ones(data.n) if data.weight is None else data.weight
     mass = weight * data.sign * u

@@ -1,12 +1,12 @@
-"""Mehrotra's interior point method for the losses with one kink, on all rows: the controller.
+"""Mehrotra's interior point method for the losses with one kink, on all rows.
 
-``central_path.py`` states the problem and makes the steps; ``start.py`` has the start and the answers that need
-no iteration. The end is the exact solution (kernels/interior/crossover.hpp) where the guess of the free rows is
-right, or, for a loose tolerance, the first iterate that meets it; the gap that counts is that of the closing pass.
-Without a penalty (the absolute loss) this is a linear programme, its exact solution a vertex.
+``central_path.py`` states the problem and computes the steps; ``start.py`` has the starting point and the solutions
+that need no iteration. The result is the exact solution by crossover (kernels/interior/crossover.hpp) if the free rows
+are identified, or, for a loose tolerance, the first iterate that meets it; the gap is always that of a closing pass.
+Without a penalty (the absolute loss) the problem is a linear programme, and its exact solution is a vertex.
 
-A small problem is one native call (kernels/interior/fit.hpp). Where it fails, for want of digits in the Gram,
-directions along which no score changes are penalised (``null_directions``), and the method is run again.
+A small problem is solved in one native call (kernels/interior/fit.hpp). If the method fails because of rounding in the
+Gram matrix, it is repeated with a penalty on directions along which no score changes (``null_directions``).
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.run import SAFETY, LimitReached, Run, begin
 
-CROSSOVER_GAP = 1e-9  # relative gap from which the free rows are known, as a rule
-VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
-NO_POINT = 3
-ROUGH = 1e-4  # tol from which the first iterate that meets it is the answer
-DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
+CROSSOVER_GAP = 1e-9  # relative gap below which the free rows are usually identified
+VERTEX = 1e-11  # relative gap above which a vertex is not optimal
+NO_POINT = 3  # native status: no point found
+ROUGH = 1e-4  # tol from which the first iterate that meets it is returned
+DIRECT = 1000  # largest order of a Gram matrix of the features, if that of the rows fails
 
 
 def covers(loss: Loss | CoupledLoss) -> bool:
-    """Whether the loss is a function of one margin made of two lines, and has a kernel."""
+    """Return whether the loss is piecewise linear with one kink, and has a kernel."""
     return isinstance(loss, Loss) and loss.native is not None and loss.piecewise_linear
 
 
 def names() -> list[str]:
-    """Names of the losses that have one kink and a kernel."""
+    """Return the names of the losses with one kink and a kernel."""
     return [name for name in NAMES if covers(get(name))]
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss has one kink and a kernel."""
+    """Return whether the loss has one kink and a kernel."""
     return covers(problem.loss)
 
 
 def factorisable(problem: Problem) -> bool:
-    """Whether rows or features are so few that a matrix of their number can be factorised."""
+    """Return whether a matrix of the order of the rows or of the features is small enough to factorise."""
     return min(problem.data.n, problem.data.d) <= gram_reduction.MAX_ORDER
 
 
 def work(shape: Shape) -> Work:
-    """Counts of one iteration: four reads, a Gram matrix of the features, a factorisation.
+    """Return the work of one iteration: four reads, a Gram matrix of the features, a factorisation.
 
-    Inner products of rows that are fewer than features are made once, which counts as a dozenth in each iteration.
+    With fewer rows than features the Gram matrix of the rows is computed once; each iteration counts a twelfth of it.
     """
     n, d, kind = float(shape.n), shape.d, shape.storage
     reads = {"calls": 0.25, **sweeps(shape, 4.0)}
@@ -68,7 +68,7 @@ def work(shape: Shape) -> Work:
 
 
 def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
-    """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
+    """Close at the crossover solution if found, else at the iterate; return whether exact and whether closed."""
     u = path.dual()
     if crossable(path):
         right, theta, vertex = cross_over(path, path.theta, u)
@@ -79,7 +79,7 @@ def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
 
 
 def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None) -> bool:
-    """The method on all rows from theta, and from 0 if that fails. Whether the gap closed."""
+    """Run the method on all rows from theta, and from 0 if that fails; return whether the gap closed."""
     path = Path(run, run.problem, null=null)
     try:
         return _iterate(run, path, theta)
@@ -90,9 +90,9 @@ def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None
 
 
 def _roughly(run: Run[Problem], path: Path) -> bool:
-    """The first iterate that closes the gap, its rows at the ends of their boxes where they will end.
+    """Close at the first iterate that meets tol, with snapped dual variables; return whether the gap closed.
 
-    That makes the support as small as it is at the optimum, and leaves less of a gap than the iterate has, as a rule.
+    Snapping (``Path.snap_dual``) makes the support as small as at the optimum, and usually the gap smaller.
     """
     for share in (4.0, 0.5):
         if not path.descend(share * run.stop.tol):
@@ -118,7 +118,7 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     for _ in range(3):
         at_vertex, enough = _finish(run, path)
         closed = closed or enough
-        # Without a penalty it is the vertex that is wanted: a gap below tol is not yet a reason to stop.
+        # Without a penalty the result should be a vertex: a gap below tol does not suffice.
         if at_vertex or (closed and run.problem.lam > 0.0):
             return True
         if not falling:
@@ -129,14 +129,14 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
 
 
 def attempt(run: Run[Problem], theta: FloatArray) -> bool:
-    """The method from the start it likes best; again, more carefully, if that fails."""
+    """Run the method from the squared-loss start; if that fails, from theta with null directions penalised."""
     if iterate(run, squared_start(run.problem, theta)):
         return True
     return iterate(run, theta, null_directions(run.problem))
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Minimise; see the head of this file."""
+    """Solve by the interior point method; see the module docstring."""
     run = begin(problem, stop)
     known = flat_answer(problem)
     nothing = Explicit(np.zeros(problem.data.n))
@@ -166,7 +166,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 
 def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
-    """Solve by inner products of the rows if they are few; by columns where those would lose small rows."""
+    """Solve with the Gram matrix of the rows if they are few; if that fails, with that of the features."""
     if not gram_reduction.applies(run.problem):
         return attempt(run, theta)
     if gram_reduction.solve(run, attempt):
@@ -175,7 +175,7 @@ def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
 
 
 def _native(run: Run[Problem], theta: FloatArray) -> bool:
-    """The whole fit in one call; whether the gap closed."""
+    """Fit in one native call; return whether the gap closed."""
     problem = run.problem
     block = problem.data.whole
     assert block is not None

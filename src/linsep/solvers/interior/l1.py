@@ -1,4 +1,4 @@
-"""Piecewise quadratic losses with an absolute penalty where Newton's method stalls: an interior point method.
+"""Interior point method for piecewise quadratic losses with an L1 penalty, where Newton's method stalls.
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m) with l(m) = max of u t - a u^2/2 over low <= u <= high, t = centre - m:
 
@@ -13,13 +13,13 @@ huberised_hinge  0           1      width
 
 Rows: r >= 0 is the multiplier of u >= low, g >= 0 that of u <= high, and r - g = a u - t. Features: w = p - q with
 p, q >= 0 and multipliers l1 + y, l1 - y, where y = l2 w - v and v = sum s sigma u x. On the central path
-(u - low) r = (high - u) g = p (l1 + y) = q (l1 - y) = mu. An end at infinity has no multiplier.
+(u - low) r = (high - u) g = p (l1 + y) = q (l1 - y) = mu. An infinite end has no multiplier.
 
-Where the classes are separable and the penalty is weak, or the targets of the Huber loss are many times its width,
-hardly any row has curvature, and the model of a Newton step is all but a linear programme: its support changes by a
-feature or two at a time, or it has no minimum at all. The path takes some twenty iterations. It begins with a feasible
-dual point, the slopes of the losses shrunk until |v_j| < l1: so few rows and few features matter from the first step to
-the last. All features are asked in every iteration, and join when |v_j| comes near l1.
+If the classes are separable and the penalty is weak, or the targets of the Huber loss are many times its width, hardly
+any row has curvature, and the model of a Newton step is nearly a linear programme: its support changes by a feature or
+two at a time, or it has no minimum. The central path takes about twenty iterations. It starts at a feasible dual point,
+the slopes of the losses scaled down until |v_j| < l1, so that few rows and few features matter in every step. All
+features are checked in every iteration, and join the working set when |v_j| is close to l1.
 
 With h = s / (r/(u - low) + g/(high - u) + a) and e = p/(l1 + y) + q/(l1 - y) a step solves (1/e + l2 + X'hX) dw = rhs:
 ``solvers/linalg/schur_cg.py``.
@@ -48,41 +48,41 @@ from linsep.solvers.run import LimitReached, Run
 
 LIMIT = 80  # iterations
 PATIENCE = 25  # iterations without progress
-NEARLY = 0.8  # of the penalty: features that join
-INSIDE = 0.95  # of the penalty: the largest |v_j| of the first dual point
-WITHIN = 0.9  # of the penalty: |y| of a feature that joins, at most
-FIRST_MU = 0.01
-# At the end: features that are asked (of the penalty), Newton steps, and how often.
+NEARLY = 0.8  # a feature joins the working set if |v_j| exceeds this times l1
+INSIDE = 0.95  # largest |v_j| of the first dual point, relative to l1
+WITHIN = 0.9  # largest |y| of a feature that joins, relative to l1
+FIRST_MU = 0.01  # initial mu, relative to the objective per unit of weight
+# Final Newton steps: |v_j|/l1 from which a feature takes part, number of steps, number of attempts.
 AT, POLISHES, TRIES = 0.999, 3, 3
-STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
-# Residuals of predicted and corrected steps: with a factor, and without one, where digits are dear.
+STRIDE, BETWEEN = 50.0, 0.1  # factor between intermediate penalties, and the relative gap there
+# Relative residuals of predicted and corrected steps: with a factor, and without one, where accuracy is expensive.
 EXACT, INEXACT = (1e-3, 1e-6), (1e-2, 1e-3)
 
 
 class Columns(Protocol):
-    """A point theta on few features, by the columns of X (``solvers/l1/coordinate.py``)."""
+    """A point theta with few nonzero features, and access to the columns of X (``solvers/l1/coordinate.py``)."""
 
     theta: FloatArray
-    base: FloatArray  # of the last Newton step
+    base: FloatArray  # point of the last Newton step
     step: FloatArray
     scores: FloatArray
-    l1: float  # of the last solve
+    l1: float  # penalty of the last solve
 
     def move(self, theta: FloatArray) -> None:
-        """Go to theta (a pass)."""
+        """Set theta and recompute the scores. One pass."""
 
     def part(self, chosen: IntArray) -> Part:
-        """Some columns."""
+        """Return the chosen columns."""
 
     def sums(self, a: FloatArray) -> FloatArray:
-        """X'a (a pass)."""
+        """Return X'a. One pass."""
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
-        """Some Newton steps on the chosen features: status and gap."""
+        """Make at most ``steps`` Newton steps on the chosen features; return status and gap."""
 
 
 class _Path(PredictorCorrector):
-    """An iterate: u and r of the rows, p, q and y of the chosen features, the intercept."""
+    """Iterate: u, r and g of the rows, p, q and y of the chosen features, and the intercept."""
 
     def __init__(self, problem: Problem, columns: Columns, l1: float) -> None:
         data = problem.data
@@ -106,10 +106,10 @@ class _Path(PredictorCorrector):
         self.part = columns.part(self.chosen)
         self._free = np.ones(len(self.p), dtype=bool)
         self._price = AFFORDABLE
-        self.best = columns.theta.copy(), self.rows.u  # where the gap was least
+        self.best = columns.theta.copy(), self.rows.u  # the iterate with the smallest gap
 
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
-        """A feasible dual point."""
+        """Start the rows at a feasible dual point."""
         u = self.rows.slopes(t)
         u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
         u = self.rows.move_inside(u, t, mu)
@@ -125,21 +125,21 @@ class _Path(PredictorCorrector):
         return self.rows.u
 
     def _ask(self, u: FloatArray) -> float:
-        """v of all features at u (a pass); the largest."""
+        """Compute v of all features at u; return the largest |v_j|. One pass."""
         self.v = self._columns.sums(self.s * self.sign * u)
         return float(np.abs(self.v).max(initial=0.0))
 
     def _begin(
         self, who: IntArray, w: FloatArray, mu: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """p, q and y of features with these weights, near the path."""
+        """Return p, q and y near the central path for features with these weights."""
         most = WITHIN * self.l1
         y = np.clip(self.l2 * w - self.v[who], -most, most)
         p, q = mu / (self.l1 + y), mu / (self.l1 - y)
         return np.where(w > 0.0, q + w, p), np.where(w < 0.0, p - w, q), y
 
     def measure(self) -> None:
-        """Compute objective and gap with all features; features with |v_j| near the penalty join."""
+        """Compute objective and gap with all features; add features with |v_j| close to l1. One pass."""
         self.rows.hold()
         largest = self._ask(self.u)
         w = self.p - self.q
@@ -149,7 +149,7 @@ class _Path(PredictorCorrector):
         over = np.maximum(np.abs(self.v) - self.l1, 0.0)
         size = 0.5 * self.l2 * dot(w, w) + self.l1 * float(np.abs(w).sum())
         self.value = size + self.rows.value(self.t)
-        # by Fenchel and Young, row by row and feature by feature
+        # sum of the Fenchel-Young gaps of rows and features
         gap = self.rows.slack(self.t) + size - dot(v, w) + abs(self._v_b * self.b)
         if self.l2 > 0.0:
             self.gap = gap + 0.5 * dot(over, over) / self.l2
@@ -175,7 +175,7 @@ class _Path(PredictorCorrector):
         return self.rows.ends * float(self.s.sum()) + 2 * len(self.p)
 
     def _products(self, length: float = 0.0, step: _Step | None = None) -> float:
-        """The sum of all products that are mu on the path, after a step of that length."""
+        """Return the sum of all complementarity products after a step of this size."""
         p, q, y = self.p, self.q, self.y
         if step is not None:
             p, q, y = p + length * step.p, q + length * step.q, y + length * step.y
@@ -210,12 +210,12 @@ class _Path(PredictorCorrector):
         self.y = self.y + length * found.y
         self.b += length * found.b
         self._free = self._e * system.squares > 1.0
-        if system.stuck:  # from now on factors may cost more
+        if system.stuck:  # allow more expensive factors from now on
             self._price = EXPENSIVE
         self.problem.passes += self._share() * (2 * system.gradients + 8)
 
     def _step_to(self, mu: float, first: _Step | None, tol: float) -> _Step:
-        """The step towards products mu, corrected by the products of the changes in ``first``."""
+        """Return the step towards products mu, corrected by the products of the changes in ``first``."""
         rows, p, q, part, sign = self.rows, self.p, self.q, self.part, self.sign
         up, down, e, ratio = self.l1 + self.y, self.l1 - self.y, self._e, self._ratio
         before = None if first is None else first.rows
@@ -245,11 +245,11 @@ class _Path(PredictorCorrector):
         self.best = self.theta(), self.u
 
     def nearly_there(self) -> bool:
-        """Whether the gap is small enough for a start under a weaker penalty."""
+        """Return whether the gap is small enough for a warm start at a weaker penalty."""
         return self.gap <= BETWEEN * self.value
 
     def theta(self) -> FloatArray:
-        """The weights, those set to 0 whose multipliers outweigh their curvature."""
+        """Return the weights, with those set to 0 whose multipliers outweigh their curvature."""
         out = np.zeros(self.problem.order)
         free = np.zeros(len(self.p), dtype=bool)
         free[: len(self._free)] = self._free
@@ -269,17 +269,17 @@ class _Step(NamedTuple):
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
+    """Return whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
     return quadratic_rows.applies(problem.loss) and problem.data.location is Location.MEMORY
 
 
 def finish(run: Run[Problem], columns: Columns) -> bool:
-    """Follow the path from near the point of the columns; whether the gap closed. The run keeps the best point.
+    """Follow the path from near the point of ``columns``; return whether the gap closed. The run stores the best point.
 
-    From a penalty far above the one asked for, some paths between come first, followed roughly.
+    If the last penalty is far above the target, paths for intermediate penalties are followed first, to a rough gap.
     """
     asked = run.problem.penalty.l1
-    with np.errstate(all="ignore"):  # what is not finite ends the path
+    with np.errstate(all="ignore"):  # values that are not finite end the path
         l1 = columns.l1
         while l1 > STRIDE * asked:
             l1 /= STRIDE
@@ -299,15 +299,15 @@ def finish(run: Run[Problem], columns: Columns) -> bool:
 
 
 def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
-    """Iterate until it ends, or no more is gained: whether it ended."""
+    """Iterate until ``ends`` or no further progress; return whether ``ends`` was met."""
     return path.follow(lambda: path.steps > 0 and ends(), run.check_limits, LIMIT, PATIENCE)
 
 
 class _Ending:
-    """Stopping rule: whether the gap has closed, after a few final Newton steps.
+    """Stopping rule: the gap has closed, also after a few final Newton steps.
 
-    Of several optima the path leads to their middle, Newton's method to a sparser one, with exact zeros. Where it does
-    not get there in a few steps, the path is followed further and it has another try.
+    If there are several optima, the path leads to their centre, and Newton's method to a sparser one with exact zeros.
+    If it does not converge in a few steps, the path is followed further before the next attempt.
     """
 
     def __init__(self, run: Run[Problem], path: _Path, columns: Columns) -> None:
@@ -334,9 +334,9 @@ class _Ending:
         return run.close(columns.theta, self._dual())
 
     def _dual(self) -> Explicit:
-        """The Newton-dual point, row by row.
+        """Return the Newton-dual point with explicit dual variables.
 
-        Margins are so near the kink here that their rounding shows in u: who computes u again has another point.
+        Margins are so close to the kink that their rounding changes u: recomputing u would give a different point.
         """
         columns, problem = self._columns, self._run.problem
         data, loss = problem.data, problem.loss

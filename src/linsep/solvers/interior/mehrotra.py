@@ -1,8 +1,8 @@
-"""Mehrotra's predictor-corrector method: the one driver of all interior point methods here.
+"""Mehrotra's predictor-corrector method, shared by all interior point methods here.
 
-A path holds pairs of positive numbers whose products all equal mu on the central path. An iteration predicts the step
-to mu = 0, learns from it how much of the products would be left, aims at mu = left^3 times their mean, corrects the
-step for that and for the products of the predicted changes, and goes 0.995 of the way to the boundary.
+The variables are pairs of positive numbers whose products all equal mu on the central path. An iteration computes the
+affine step to mu = 0, the share of the products that it would leave, sets mu to share^3 times their mean, corrects the
+step for this mu and for the products of the affine changes, and goes 0.995 of the way to the boundary.
 
 Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
 """
@@ -17,31 +17,31 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.errors import NonFinite
 
-STEP_FRACTION = 0.995  # of the way to the boundary
-LEAST_CENTRING = 1e-6  # mu, as a share of the mean product, at least
-SHORTEST_STEP = 1e-8  # below which an iteration is of no use
-PROGRESS = 0.9  # times the gap at the last landmark: slow progress is progress
-REFRESH_EVERY = 8  # iterations after which margins are computed afresh, against drift
-MAX_SHORT_STEPS = 4  # in a row, where the caller bounds the length of steps from below
+STEP_FRACTION = 0.995  # fraction of the way to the boundary
+LEAST_CENTRING = 1e-6  # smallest mu relative to the mean product
+SHORTEST_STEP = 1e-8  # step size at which the method has stalled
+PROGRESS = 0.9  # an iteration makes progress if the gap falls below this times its last landmark
+REFRESH_EVERY = 8  # iterations after which margins are recomputed, against accumulated rounding
+MAX_SHORT_STEPS = 4  # consecutive steps below the caller's shortest length before it fails
 
 
 def blocking(x: FloatArray, dx: FloatArray) -> float:
-    """max of -dx/x: the step length 1/blocking reaches the boundary of x > 0."""
+    """Return max(-dx/x, 0): the step size 1/blocking reaches the boundary of x > 0."""
     return float(np.max(-dx / x, initial=0.0))
 
 
 def step_to_boundary(blocking: float) -> float:
-    """The longest feasible step, at most 1."""
+    """Return the largest feasible step size, at most 1."""
     return 1.0 / blocking if blocking > 1.0 else 1.0
 
 
 def step_length(blocking: float) -> float:
-    """The step that stops short of the boundary, at most 1."""
+    """Return the step size that goes STEP_FRACTION of the way to the boundary, at most 1."""
     return STEP_FRACTION / blocking if blocking > STEP_FRACTION else 1.0
 
 
 class PredictorCorrector(ABC):
-    """An iterate on its way along the central path; subclasses know the rows, features and linear systems."""
+    """Iterate of an interior point method; subclasses implement the variables and the linear systems."""
 
     value = np.inf  # objective, after ``measure``
     gap = np.inf  # duality gap, after ``measure``
@@ -53,36 +53,36 @@ class PredictorCorrector(ABC):
 
     @abstractmethod
     def complementarity(self) -> tuple[float, float]:
-        """Sum of all products, and the number of pairs (their total weight)."""
+        """Return the sum of all products, and the number of pairs (their total weight)."""
 
     @abstractmethod
     def predict(self) -> float:
-        """Find the step to mu = 0; the share of the products that is left after as much of it as is feasible."""
+        """Compute the affine step to mu = 0; return the share of the products left after its feasible part."""
 
     @abstractmethod
     def correct(self, mu: float) -> float:
-        """Find the step to mu, corrected by the predicted one; its ``blocking``."""
+        """Compute the step to mu, corrected by the affine one; return its ``blocking``."""
 
     @abstractmethod
     def take(self, length: float) -> None:
-        """Go so far along the corrected step."""
+        """Take the corrected step with this step size."""
 
     def recentre(self, mu: float, blocking: float) -> float:
-        """Improve the corrected step, if possible; its ``blocking`` then."""
+        """Improve the corrected step by centrality correctors, if possible; return its ``blocking``."""
         return blocking
 
     def refresh(self) -> None:
-        """Compute anew what steps only update."""
+        """Recompute the quantities that steps only update."""
         return
 
     def keep(self) -> None:
-        """Remember the iterate: its gap is the least so far."""
+        """Store the iterate, whose gap is the smallest so far."""
         return
 
     def advance(self) -> float:
-        """One iteration; the length of its step, 0 if there is none."""
+        """Make one iteration; return its step size, 0 if there is no step."""
         total, pairs = self.complementarity()
-        if not total > 0.0:  # the weights of the rows are so small that their products vanish
+        if not total > 0.0:  # the products underflow because the sample weights are tiny
             return 0.0
         sigma = min(1.0, max(LEAST_CENTRING, self.predict() ** 3))
         mu = sigma * total / pairs
@@ -101,7 +101,8 @@ class PredictorCorrector(ABC):
     ) -> bool:
         """Iterate until ``ends()``; False after ``limit`` iterations or ``patience`` of them without progress.
 
-        Also False when a step is of no use, when MAX_SHORT_STEPS in a row are below ``shortest``, and on overflow.
+        Also False if a step is at most SHORTEST_STEP, if MAX_SHORT_STEPS in a row are below ``shortest``, and on
+        overflow.
         """
         lowest = landmark = np.inf
         idle = short = 0

@@ -1,13 +1,14 @@
-"""Squared and Huberised hinges where Newton's method keeps changing its mind: Mehrotra's interior point method.
+"""Mehrotra's interior point method for squared and Huberised hinges, where Newton's method takes many short steps.
 
 Problem: min lam/2 |w|^2 + sum s l(m), where l is quadratic below the margin and flat beyond it, perhaps straight far
 below: l(m) = max of u t - a u^2/2 over low <= u <= high with t = 1 - m (``quadratic_rows.py``). For the squared hinge
 u r = 0 at the optimum, with the slack r = u/2 - t >= 0, and the central path u r = mu is u = t + sqrt(t^2 + 2 mu).
 
-Newton's method sees no row beyond its kink. Where the classes are all but separable and the features not far fewer than
-the rows, every full step carries rows across, and it takes hundreds of short ones (3,000 x 800, C = 100: 7 s). The path
-sees them coming: some fifteen iterations, a weighted Gram and five reads of the rows each. It ends when the gap by
-Fenchel and Young, no term of which is negative, is below tol.
+In Newton's method rows beyond the kink have no curvature. If the classes are nearly separable and the features not far
+fewer than the rows, every full step moves rows across the kink, and hundreds of short steps are needed (3,000 x 800,
+C = 100: 7 s). On the central path all rows have curvature: about fifteen iterations suffice, each with a weighted Gram
+matrix and five reads of the rows. The method ends when the Fenchel-Young gap, no term of which is negative, is below
+tol.
 
 Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992 (``mehrotra.py``).
 """
@@ -34,11 +35,11 @@ from linsep.solvers.run import LimitReached, Run, linearised
 
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
-MAX_FEATURES = 4000  # features: a Gram of their order is factorised in every iteration
+MAX_FEATURES = 4000  # a Gram matrix of the features is factorised in every iteration
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is quadratic below the margin and flat beyond it, and the rows are dense, in memory."""
+    """Return whether the loss is quadratic below the margin and flat beyond it, and the rows are dense in memory."""
     data, loss = problem.data, problem.loss
     hinge = quadratic_rows.applies(loss) and loss.flat_beyond_margin
     plain = hinge and problem.lam > 0.0 and not data.sparse
@@ -46,7 +47,7 @@ def applies(problem: Problem) -> bool:
 
 
 class _Path(PredictorCorrector):
-    """An iterate: theta with t of every row, and the rows' u and r."""
+    """Iterate: theta with t of every row, and the rows' dual variables and multipliers."""
 
     def __init__(self, problem: Problem, theta: FloatArray) -> None:
         self.problem, self.theta = problem, theta.copy()
@@ -61,7 +62,7 @@ class _Path(PredictorCorrector):
         self._v = np.zeros(problem.order)
 
     def _signed_scores(self, theta: FloatArray) -> FloatArray:
-        """sigma (x.w + b) of every row."""
+        """Signed scores sigma (x.w + b) of all rows. One pass."""
         z = np.empty(self.problem.data.n)
 
         def add(b: Block, out: FloatArray) -> None:
@@ -73,7 +74,7 @@ class _Path(PredictorCorrector):
         return z * self._sign
 
     def _combine(self, a: FloatArray) -> FloatArray:
-        """sum a sigma (x, 1)."""
+        """Return sum a sigma (x, 1) over the rows. One pass."""
         mass = a * self._sign
 
         def add(b: Block, out: FloatArray) -> None:
@@ -86,7 +87,7 @@ class _Path(PredictorCorrector):
         return out
 
     def measure(self) -> None:
-        """Compute objective and gap; no term of the gap is negative."""
+        """Compute objective and gap, without cancellation as no term of the gap is negative. One pass."""
         problem, w = self.problem, self.theta[:-1]
         self.rows.hold()
         self._v = self._combine(self.s * self.rows.u)
@@ -118,7 +119,7 @@ class _Path(PredictorCorrector):
         self.rows.move(length, found.rows)
 
     def _step_to(self, mu: float, first: RowStep | None) -> _Step:
-        """The step towards u r = mu, corrected by the products of the changes in ``first``."""
+        """Return the step towards u r = mu, corrected by the products of the changes in ``first``. Two passes."""
         c = self.rows.change(self.t, self._ratio, mu, first)
         rhs = self._v + self._combine(self.s * c)
         rhs[:-1] -= self.problem.lam * self.theta[:-1] + self._centre * rhs[-1]
@@ -132,7 +133,7 @@ class _Path(PredictorCorrector):
 
 
 class _Step(NamedTuple):
-    """Changes of theta, of the margins, and of the rows' u and r."""
+    """Changes of theta, of the margins, and of the rows' dual variables and multipliers."""
 
     theta: FloatArray
     margins: FloatArray
@@ -140,7 +141,7 @@ class _Step(NamedTuple):
 
 
 def finish(run: Run[Problem], theta: FloatArray) -> bool:
-    """Follow the path from the point of it nearest to theta: whether the gap closed. The run keeps the best point."""
+    """Follow the path from near theta; return whether the gap closed. The run stores the best point."""
     path, target = _Path(run.problem, theta), 0.3 * run.stop.tol
 
     def ends() -> bool:
@@ -155,7 +156,7 @@ def finish(run: Run[Problem], theta: FloatArray) -> bool:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Minimise from the point of the path nearest to theta."""
+    """Solve by following the central path from near theta."""
     run, status = Run(problem, stop), Status.WORKING_PRECISION
     try:
         with run.in_time():

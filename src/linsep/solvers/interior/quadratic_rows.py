@@ -1,8 +1,8 @@
-"""Rows of a piecewise quadratic loss on a central path: dual variables, their distances to both ends, the multipliers.
+"""Row variables of a piecewise quadratic loss on a central path: dual variables, distances to both ends, multipliers.
 
 l(m) = max of u t - a u^2/2 over low <= u <= high with t = centre - m. The multipliers r of u >= low and g of u <= high
-satisfy r - g = a u - t; on the central path (u - low) r = (high - u) g = mu. An end at infinity has none.
-The distances to the ends are kept beside u: where u is within rounding of an end, a difference would be 0.
+satisfy r - g = a u - t; on the central path (u - low) r = (high - u) g = mu. An infinite end has no multiplier.
+The distances to the ends are stored in addition to u: where u rounds to an end, the difference would be 0.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from linsep.losses import Loss
 from linsep.problem.duality import dot
 from linsep.solvers.interior.mehrotra import blocking
 
-SLACK = 0.1  # the largest multiplier r that a row with none begins with
-HALVINGS = 40  # of the range of u, which find a point of the path
-FLOOR = 0.01  # of the largest u, or of its range: how near the ends the rows begin, at most
+SLACK = 0.1  # largest initial multiplier r of a row with a u <= t, which is 0 at the optimum
+HALVINGS = 40  # bisections of the range of u to find a point of the path
+FLOOR = 0.01  # smallest initial distance to an end, relative to the largest u or to its range
 
 
 def applies(loss: Loss) -> bool:
-    """Whether the loss is piecewise quadratic, with a kernel, and smooth."""
+    """Return whether the loss is piecewise quadratic and smooth, with a kernel."""
     return loss.native is not None and loss.smooth and loss.conjugate_quadratic is not None
 
 
@@ -36,7 +36,7 @@ class RowStep:
 
 
 class RowPath:
-    """u of the rows with their distances to the ends of the domain, and the multipliers r and g."""
+    """Dual variables u of the rows, their distances to the ends of the domain, and the multipliers r and g."""
 
     def __init__(self, loss: Loss, weight: FloatArray) -> None:
         self.low, self.high = loss.domain
@@ -48,22 +48,22 @@ class RowPath:
         self._below = self._above = self.u
 
     def slopes(self, t: FloatArray) -> FloatArray:
-        """u that attains the maximum, -l'(m)."""
+        """Return the u that attains the maximum, -l'(m)."""
         return np.clip(t / self.a, self.low, self.high)
 
     def value(self, t: FloatArray) -> float:
-        """sum s l(m)."""
+        """Return the sum of the losses, sum s l(m)."""
         u = self.slopes(t)
         return dot(self.s, u * (t - 0.5 * self.a * u))
 
     def slack(self, t: FloatArray) -> float:
-        """sum s (l(m) - u t + a u^2/2), by how much u misses the maximum. No term of it is negative."""
+        """Fenchel-Young gap sum s (l(m) - u t + a u^2/2); no term is negative."""
         best = self.slopes(t)
         off = self.u - best
         return dot(self.s, off * (0.5 * self.a * off + (self.a * best - t)))
 
     def place(self, u: FloatArray, t: FloatArray, mu: float) -> None:
-        """Begin at u, inside its domain, with multipliers for this mu."""
+        """Start at u, inside its domain, with multipliers for this mu."""
         self.u, excess = u, self.a * u - t
         self._below, self._above = u - self.low, self.high - u
         self.r = self.g = np.zeros_like(u)
@@ -74,13 +74,13 @@ class RowPath:
             self.r = np.maximum(np.minimum(mu / self._below, SLACK), excess)
 
     def begin(self, t: FloatArray, mu: float) -> None:
-        """Begin at the point of the central path for this mu."""
+        """Start at the point of the central path for this mu."""
         if self._upper:
             self._below, self._above = self._between(t, mu)
         else:
             t = t - self.a * self.low
             root = np.sqrt(np.square(t) + 4.0 * self.a * mu)
-            # two forms of one number: far beyond the kink the first would cancel to 0
+            # two forms of the same number: the first would cancel to 0 far beyond the kink
             self._below = np.where(
                 t > 0.0, (t + root) / (2.0 * self.a), 2.0 * mu / (root + np.abs(t))
             )
@@ -89,21 +89,21 @@ class RowPath:
         self.g = mu / self._above if self._upper else np.zeros_like(t)
 
     def _between(self, t: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
-        """Distances of u to both ends, for mu/(u - low) - mu/(high - u) = a u - t, which falls in u: by bisection."""
+        """Distances of u to both ends for mu/(u - low) - mu/(high - u) = a u - t, solved by bisection."""
         low, high = np.full_like(t, self.low), np.full_like(t, self.high)
         for _ in range(HALVINGS):
             u = 0.5 * (low + high)
             early = mu / (u - self.low) - mu / (self.high - u) > self.a * u - t
             low, high = np.where(early, u, low), np.where(early, high, u)
         below, above = u - self.low, self.high - u
-        excess = self.a * u - t  # near an end the other distance is exact, and tells this one
+        excess = self.a * u - t  # near an end its distance is computed from the other, exact one
         return (
             np.where(excess > 0.0, mu / (excess + mu / above), below),
             np.where(excess > 0.0, above, mu / (mu / below - excess)),
         )
 
     def move_inside(self, u: FloatArray, t: FloatArray, mu: float) -> FloatArray:
-        """u moved away from the ends, to where the central path may begin."""
+        """Return u moved away from the ends, as required at the start of the central path."""
         if self._upper:
             least = FLOOR * (self.high - self.low)
             return np.clip(u, self.low + least, self.high - least)
@@ -113,7 +113,7 @@ class RowPath:
         return u
 
     def hold(self) -> None:
-        """Keep the distances to the ends positive, whatever rounding did."""
+        """Keep the distances to the ends positive despite rounding, and recompute u from the smaller one."""
         if self._lower:
             self._below = np.maximum(self._below, 1e-300)
         if self._upper:
@@ -125,7 +125,7 @@ class RowPath:
             self.u = self.low + self._below
 
     def products(self, length: float = 0.0, step: RowStep | None = None) -> float:
-        """sum s ((u - low) r + (high - u) g) after a step of that length."""
+        """Return sum s ((u - low) r + (high - u) g) after a step of this size."""
         both = 0.0
         for has, far, m, way in self._sides():
             if has:
@@ -134,13 +134,13 @@ class RowPath:
         return both
 
     def _sides(self) -> tuple[tuple[bool, FloatArray, FloatArray, float], ...]:
-        """For each end: whether it is there, the distance to it, its multiplier, how the distance changes with u."""
+        """Return for each end: whether it is finite, distance, multiplier, and derivative of the distance in u."""
         lower = (self._lower, self._below, self.r, 1.0)
         return lower, (self._upper, self._above, self.g, -1.0)
 
     @property
     def ratio(self) -> FloatArray:
-        """-dm/du on the path: the inverse of the curvature that a row has there."""
+        """Inverse curvature -dm/du of every row on the path."""
         out = np.full_like(self.u, self.a)
         if self._lower:
             out += self.r / self._below
@@ -151,7 +151,7 @@ class RowPath:
     def change(
         self, t: FloatArray, ratio: FloatArray, mu: float, first: RowStep | None
     ) -> FloatArray:
-        """The part of du that does not depend on the step of the margins, towards products mu (after ``first``)."""
+        """Part of du, towards products mu, that is independent of the change of the margins; ``first``: affine step."""
         c = self.r - self.g - self.a * self.u + t
         for has, far, m, way in self._sides():
             if has:
@@ -160,7 +160,7 @@ class RowPath:
         return c / ratio
 
     def step(self, du: FloatArray, mu: float, first: RowStep | None) -> RowStep:
-        """Changes of the multipliers that belong to du."""
+        """Return the step with changes du and the corresponding changes of the multipliers."""
         found = []
         for has, far, m, way in self._sides():
             if not has:
@@ -171,7 +171,7 @@ class RowPath:
         return RowStep(du, *found)
 
     def blocking(self, step: RowStep) -> float:
-        """The largest relative decrease of a distance or multiplier along the step."""
+        """Return the largest relative decrease of a distance or multiplier along the step."""
         largest = 0.0
         for has, distance, m, way in self._sides():
             if has:
@@ -180,7 +180,7 @@ class RowPath:
         return largest
 
     def move(self, length: float, step: RowStep) -> None:
-        """Go so far along the step."""
+        """Take the step with this step size."""
         self.u = self.u + length * step.u
         self.r, self.g = self.r + length * step.r, self.g + length * step.g
         self._below, self._above = self._below + length * step.u, self._above - length * step.u

@@ -1,18 +1,18 @@
-"""Pilot and bands, for the losses with one kink and many rows.
+"""Sifting for the losses with one kink and many rows: solve on a pilot, then on bands of rows near the kink.
 
-At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable inside its box; the
-others are at the end that their side dictates, and enter the problem as one linear term. So: solve a sample
-of the rows, read all margins once, fix the rows that are far from the kink, solve the band that remains by the
-interior point method (``central_path.py``), read all margins again. Fixed rows that turn out to be on the other side
+At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable strictly inside its interval;
+the others are at the end given by their side, and enter the problem as one linear term. The method solves a sample of
+the rows, computes all margins, fixes the rows that are far from the kink, solves the remaining band by the interior
+point method (``central_path.py``), and computes all margins again. Fixed rows that turn out to be on the other side
 join the band.
 
-A band too large to be solved whole is thinned out: some of its rows stand for all, with a linear term that gives the
-reduced problem the value and the gradient of all rows at the point where they were sorted. The error left is that of a
-sample, as a share of the band's width; so each pass makes the band narrower by the same factor, until it is small.
+A band too large to be solved is sampled, with a linear term that gives the reduced problem the value and the gradient
+of all rows at the point where they were sorted. The remaining error is a sampling error proportional to the width of
+the band, so each pass narrows the band by the same factor, until it is small.
 
-Every dual point of a whole band is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
-each exit carries a rigorous gap. A whole band only grows; where rows contradict their side in crowds, or a step makes
-the objective worse, the next band is wider and its sample larger, up to all rows: the method is finite.
+Every dual point of an unsampled band is feasible for all rows, because fixed rows are at an end of their interval; so
+every result has a rigorous gap. An unsampled band only grows; if many rows are on the wrong side, or a step increases
+the objective, the next band is wider and its sample larger, up to all rows: the method is finite.
 
 Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for quantile regression). Shamir, Srebro and
 Zhang, Communication-efficient distributed optimization using an approximate Newton-type method, 2014 (the linear term).
@@ -40,28 +40,29 @@ from linsep.solvers.run import LimitReached, Run, begin
 
 Point = tuple[FloatArray, FloatArray, float]  # theta, u of the band, a lower bound
 
-ENTRIES = 500_000  # of X, below which all rows are as quick
-MANY_ROWS = 60  # per feature: with fewer a band that is sure to hold the kink is most of the rows
-PILOT_SHARE, PILOT_ROWS = 1 / 40, 200  # of the rows; per feature, at least
-SAMPLE_TOL = 1e-5  # of a thinned band, whose solution is a guess
+ENTRIES = 500_000  # entries of X below which solving on all rows is as fast
+MANY_ROWS = 60  # rows per feature below which a sufficiently wide band contains most rows
+PILOT_SHARE, PILOT_ROWS = 1 / 40, 200  # share of the rows, and at least so many per feature
+SAMPLE_TOL = 1e-5  # relative gap of a sampled band, whose solution is only an estimate
 BAND_STEPS = 30
-SHORTEST_BAND_STEP = 0.02  # steps that show a band to be too narrow: its problem has run away
+SHORTEST_BAND_STEP = 0.02  # step size that shows a band to be too narrow: its problem diverges
 MAX_BANDS = 16
-FEW_ROUNDS, FEW_ENTRIES = 3, 1 << 24  # of rows on a cluster: so few (128 MB) are soon brought here
-WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
-SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
-COPIES = 8  # of the pilot's rows in memory, at most: the pilot, a band of WHOLE times its rows, and either on its way
-WIDEN = 4.0  # the next band after one that was too narrow, as a multiple
-# The error of a sample of m rows, as a share of the width from which they were drawn, is about this times sqrt(d/m). A
-# start from a model nearby (the C before) is far closer.
+FEW_ROUNDS, FEW_ENTRIES = 3, 1 << 24  # on a cluster: rounds before up to 128 MB are copied instead
+WHOLE = 1.5  # largest unsampled band, as a multiple of the pilot
+SPARE = 1.3  # extra width of a first band that is not sampled: another band would cost as much
+# Copies of the pilot's rows in memory, at most: the pilot, a band of WHOLE times its rows, and either in transfer.
+COPIES = 8
+WIDEN = 4.0  # factor on the band after one that was too narrow
+# The error of a sample of m rows, relative to the width of the band they were drawn from, is about ERROR sqrt(d/m).
+# With a warm start (from the previous C) the first band is WARM_BAND times as large.
 ERROR, WARM_BAND = 2.4, 0.25
-NARROW = 1.5  # widths by which the rows have moved that show a band to have been too narrow
-CROWDED = 1e-3  # distance from the kink, in units of q and of the margin, that counts as on it
-LEAST = 20  # rows of a band per feature
+NARROW = 1.5  # change of the margins, in widths of the band, that shows it to be too narrow
+CROWDED = 1e-3  # distance |v|/q from the kink up to which a row counts as on it
+LEAST = 20  # smallest band [rows per feature]
 
 
 def pilot_rows(data: sampling.Size) -> int:
-    """Rows of the pilot and of every thinned band."""
+    """Return the number of rows of the pilot and of every sampled band."""
     n, d = data.n, data.d
     return sampling.bounded(
         int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES
@@ -69,18 +70,18 @@ def pilot_rows(data: sampling.Size) -> int:
 
 
 def worthwhile(problem: Problem) -> bool:
-    """Whether there are so many rows per feature that a band is much smaller than the whole.
+    """Return whether there are enough rows per feature for a band to be much smaller than the data.
 
-    Sparse rows are often alike, many of them on the kink: there the band grows into the whole. Against the interior
-    point method on all rows: 0.7 of its time at 133 rows per feature, 0.5 at 300 to 1,000, 0.25 at 3,000; at 13
-    (10,000 x 784) twice as much.
+    Sparse rows are excluded: many are similar and on the kink, so the band grows to all rows. Time relative to the
+    interior point method on all rows: 0.7 at 133 rows per feature, 0.5 at 300 to 1,000, 0.25 at 3,000; but 2 at 13
+    (10,000 x 784).
     """
     data = problem.data
     return not data.sparse and data.n * data.d >= ENTRIES and data.n >= MANY_ROWS * data.d
 
 
 def work(shape: Shape) -> Work:
-    """Counts of one iteration on a pilot or a band, with its part of a pass over all rows."""
+    """Return the work of one iteration on a pilot or a band, with its share of a pass over all rows."""
     n, d = shape.n, shape.d
     m = max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)
     return {
@@ -90,17 +91,17 @@ def work(shape: Shape) -> Work:
 
 
 class _Search:
-    """Bands from that of the pilot on: the best point so far, and how wide the next band is to be."""
+    """Sequence of bands: the best point so far, and width tau and sample size m of the next band."""
 
     def __init__(self, run: Run[Problem], first: Pilot, theta: FloatArray) -> None:
         self.run, self.problem, self.first = run, run.problem, first
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
-        self.most = float(sampling.bounded(self.n, run.problem.data, COPIES))  # that m may be
+        self.most = float(sampling.bounded(self.n, run.problem.data, COPIES))  # upper limit of m
         self.best, self.value = theta, np.inf
         self.near: tuple[FloatArray, FloatArray] | None = (
-            None  # theta and u of the band, all but solved
+            None  # theta and u of the band, nearly solved
         )
         self.far = first.kink_distances(theta)
         self.tau = first.tau(self.far, (WARM_BAND if first.warm else 1.0) * self.m)
@@ -115,14 +116,14 @@ class _Search:
         return min(1.0, ERROR * float(np.sqrt(self.d / self.m)))
 
     def _is_crowded(self) -> bool:
-        """Whether most rows are on the kink, or all but: no band is narrower, and no sample tells of the rest."""
+        """Return whether most rows are on the kink, so that no narrower band exists and no sample is representative."""
         return self.first.expected_rows(self.far, CROWDED) > 0.5 * self.n
 
     def _flatten(self) -> None:
         """If most rows are near the kink, keep those with the largest loss: they approximate the class sums best.
 
-        Where w = 0 is as good as optimal, the side of the kink does not tell where the dual variables of the other
-        rows end. With the intercept moved by a share of tol, all of them are 0.
+        If w = 0 is nearly optimal, the side of the kink does not determine the dual variables of the other rows. After
+        a shift of the intercept by a fraction of tol, all of them are 0.
         """
         self.m = min(WIDEN * self.m, self.most)
         if self.problem.loss.soft_margin and self.problem.fit_intercept:
@@ -134,16 +135,16 @@ class _Search:
         self.tau = self.first.tau(self.far, self.m)
 
     def _start(self, path: Path, target: float) -> float:
-        """mu to begin with, as the distances from the kink suggest; no less than what closes the gap anyway.
+        """Initial mu from the typical distance to the kink, but at least what already closes the gap.
 
-        Rows that are all on the kink tell nothing but that theta is good: only their dual variables are not known.
+        If most rows are on the kink, theta is good and only the dual variables are unknown.
         """
         loss = self.value / self.n
         least = 0.5 * loss if self._is_crowded() else 0.1 * target * loss
         return max(0.1 * path.width * self.band.reach(), least)
 
     def widen(self) -> None:
-        """After a band that was too narrow: more rows of a wider one."""
+        """Make the next band wider and its sample larger, after one that was too narrow."""
         if self._is_crowded():
             self._flatten()
             return
@@ -153,7 +154,10 @@ class _Search:
         self.tau = max(WIDEN * self.tau, wider)
 
     def sort(self, theta: FloatArray) -> bool:
-        """One pass that sorts the rows at theta; false if theta is worse than the best point, which is moved then."""
+        """Sort the rows at theta. One pass.
+
+        If theta is worse than the best point, return False and move the best point to a minimum between the two.
+        """
         self.far = self.first.kink_distances(theta)
         rows = self.first.expected_rows(self.far, self.tau)
         thin = None
@@ -170,7 +174,7 @@ class _Search:
         return False
 
     def narrow(self, theta: FloatArray) -> FloatArray:
-        """A narrower band next, after a thinned one has led to theta; where to sort it."""
+        """Make the next band narrower after a sampled one gave theta; return the point at which to sort it."""
         first, before = self.first, self.best
         self.far = first.kink_distances(theta)
         if self._is_crowded():
@@ -184,7 +188,7 @@ class _Search:
         return theta
 
     def solve(self) -> bool | None:
-        """Whether the gap closed, without a penalty whether the vertex was found; None: all rows are to be taken."""
+        """Return whether the gap closed (without a penalty: the vertex was found); None if all rows are needed."""
         theta, sorted_, closed = self.best, False, False
         soon_here = (
             self.problem.data.location is Location.CLUSTER
@@ -209,7 +213,7 @@ class _Search:
             else:
                 done, more = self._judge(point)
                 theta, closed = self.best, closed or done
-                # Without a penalty and nothing wrong the vertex was found, or cannot be.
+                # Without a penalty, if no row is wrong, the vertex was found or cannot be found.
                 if done and (self.problem.lam > 0.0 or not more):
                     return True
                 if more is None:
@@ -218,22 +222,22 @@ class _Search:
         return closed or None
 
     def _solve(self, path: Path, whole: bool) -> Point | None:
-        """The solution of a band: as good as exact if it is whole; None if the band is too narrow."""
+        """Solve a band, to high accuracy if it is not sampled; None if the band is too narrow."""
         tol = self.run.stop.tol
         target = max(SAMPLE_TOL, 0.25 * tol)
         path.place(self.best, self._start(path, target))
         if not path.descend(target, BAND_STEPS, SHORTEST_BAND_STEP):
             if whole or not path.gap <= 10.0 * target * abs(path.value):
-                return None  # else slow, and near enough for a guess
+                return None  # otherwise slow, but accurate enough for an estimate
         point = path.theta.copy(), path.dual(), path.value - path.gap
         if whole and (tol < ROUGH or self.problem.lam == 0.0):
             point = sharpen(path, min(0.1 * tol, CROSSOVER_GAP), point)
         return point
 
     def _judge(self, point: Point) -> tuple[bool, bool | None]:
-        """The solution of a whole band, tried on all rows: whether the gap closed, whether more rows joined the band.
+        """Evaluate the solution of an unsampled band on all rows: whether the gap closed, whether rows joined the band.
 
-        None: no row is wrong, and still the gap is open.
+        The second value is None if no row is wrong and the gap is still open.
         """
         problem, tol, band = self.problem, self.run.stop.tol, self.band
         theta, u, lower = point
@@ -254,10 +258,10 @@ class _Search:
 
 
 def sharpen(path: Path, target: float, point: Point) -> Point:
-    """The solution of the band far below tol, exactly if possible; else what is given.
+    """Solve a band to a gap far below tol, exactly by crossover if possible; else return the given point.
 
-    With a penalty an inexact end will do, as its gap is far below tol. Without one the vertex is worth two more
-    attempts from nearer by: the free rows of a linear programme show late.
+    With a penalty an inexact solution suffices, as its gap is far below tol. Without one, two more attempts from closer
+    points are made to find the vertex: the free rows of a linear programme are identified late.
     """
     for _ in range(3 if path.problem.lam == 0.0 else 1):
         falling = path.descend(target)
@@ -276,7 +280,7 @@ def sharpen(path: Path, target: float, point: Point) -> Point:
 def _best_between(
     problem: Problem, theta: FloatArray, value: float, other: FloatArray, primal: float
 ) -> tuple[FloatArray, float]:
-    """The best of some points between the two (one pass)."""
+    """Return the best of nine equidistant points from theta to other, and its objective. One pass."""
     steps = np.arange(1, 8) / 8.0
     values, _ = problem.along(theta, other - theta, steps)
     k = int(np.argmin(values))
@@ -286,7 +290,7 @@ def _best_between(
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Pilot, bands, and all rows if those fail."""
+    """Solve on a pilot and bands; if they fail, on all rows."""
     if not worthwhile(problem) or flat_answer(problem) is not None:
         return kinked.solve(problem, theta, stop, seed)
     run = begin(problem, stop)

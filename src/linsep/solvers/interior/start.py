@@ -1,8 +1,8 @@
-"""What is known before the interior point method begins: answers that need none, and where to start.
+"""Starting points of the interior point method, and solutions of problems that need no iteration.
 
-Some problems with a kink have nothing to iterate on: an intercept alone makes every loss 0, or least squares leaves
-no residual. For the others the minimiser of the squared loss of the same kind, lifted to the central path, halves the
-iterations.
+Some problems with a kink are solved directly: an intercept alone makes every loss 0, or least squares leaves no
+residual. For the others the minimiser of the corresponding squared loss, moved to the central path, halves the number
+of iterations.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive
 
-EXACT = 1e-12  # share of the objective that rounding may leave of an exact fit
-_PASSES = 24.0  # for the start, at most: where classes are nearly separable, more would cost more than they save
+EXACT = 1e-12  # relative objective of an exact fit, which is rounding error
+_PASSES = 24.0  # largest number of passes for the start; nearly separable rows would need many more
 
 
 def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
-    """The minimiser of the squared loss of the same kind to two digits, or what a few passes reach of it."""
+    """Return the minimiser of the corresponding squared loss, to a relative gap of 1e-2 or after ``_PASSES`` passes."""
     given = problem.loss
     if theta.any() or given.zero_at_origin:
         return theta
@@ -42,10 +42,10 @@ def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
 
 
 def null_directions(problem: Problem) -> FloatArray | None:
-    """Unit vectors w, a basis of those for which x.w is the same for every row: only the penalty sees them.
+    """Orthonormal basis of the directions w along which x.w is equal for all rows, so only the penalty changes.
 
-    One-hot columns have them. In the Gram of an iterate they drown in rounding errors once its entries are
-    1e15 times the penalty; the optimal w is orthogonal to them.
+    They exist, for example, with one-hot columns. In the Gram matrix of an iterate the penalty on them is lost to
+    rounding once the entries are 1e15 times the penalty; the optimal w is orthogonal to them.
     """
     data = problem.data
 
@@ -69,10 +69,10 @@ def null_directions(problem: Problem) -> FloatArray | None:
 
 
 def flat_answer(problem: Problem) -> FloatArray | None:
-    """The answer when some intercept alone makes every loss 0: one class, one target, or offsets beyond the kink."""
+    """Return the solution w = 0 if an intercept makes every loss 0 (one class or target); else None."""
     data = problem.data
     if data.location is Location.CLUSTER and problem.loss.domain[0] == 0.0 and data.counts().all():
-        return None  # two classes, each of some weight: nothing per row need come here
+        return None  # both classes have weight: avoids copying vectors of length n to the client
     live = slice(None) if data.weight is None else data.weight > 0.0
     sign = data.sign[live]
     need = np.full(len(sign), zero_margin(problem.loss))
@@ -86,9 +86,9 @@ def flat_answer(problem: Problem) -> FloatArray | None:
 
 
 def exact_fit(problem: Problem, value: float) -> FloatArray | None:
-    """Least squares, if it leaves no residuals but rounding; ``value`` is the objective to compare with.
+    """Return the least-squares solution if its residuals are rounding errors relative to ``value``; else None.
 
-    Then nothing can be better, whatever the loss, and there is no kink to be found.
+    An exact fit is optimal for every loss that is 0 at residual 0.
     """
     squared = Squared(centre=zero_margin(problem.loss))
     easy = Problem(squared, problem.penalty, problem.data, problem.fit_intercept)

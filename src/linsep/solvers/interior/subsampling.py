@@ -1,8 +1,8 @@
-"""Samples of the rows for the losses with one kink: a pilot, and shares of a band that is too large (``sifting.py``).
+"""Subsamples for the losses with one kink: a pilot, and samples of a band that is too large (``sifting.py``).
 
-How much a row feels an error of theta grows with its distance from the others, q^2 = 1 + sum_j scale_j (x_j - mu_j)^2
-with the columns' medians mu and median distances from these, which outliers do not move. A sample that leaves out the
-few rows of heavy tails knows nothing of the problem: those belong to every sample, each counted once.
+The effect of an error of theta on the score of a row grows with the distance of the row from the centre,
+q^2 = 1 + sum_j scale_j (x_j - mu_j)^2, with the medians mu of the columns and their median absolute deviations, which
+are robust to outliers. With heavy tails a few rows determine the solution: they belong to every sample, with weight 1.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from linsep.solvers.run import Run
 
 Rows = npt.NDArray[np.int64]
 
-TOL = 1e-3  # of the pilot; the last digits cost an iteration or two each
-_SAMPLE = 2000  # rows from which medians are taken
-_NORMAL = 1.4826  # median distance from the median, times this, is the standard deviation of a normal column
-# Where this share of the rows has more than that share of sum q^2, tails are heavy.
+TOL = 1e-3  # relative gap of the pilot; each further digit costs an iteration or two
+_SAMPLE = 2000  # rows from which medians are computed
+_NORMAL = 1.4826  # standard deviation of a normal variable / its median absolute deviation
+# Tails are heavy if the first share of the rows has more than the second share of sum q^2.
 _TOP, _HEAVY = 0.01, 0.15
-_MOVED = 0.99  # quantile of what the rows moved
-# Rows that tell the density at the kink: of all, and per feature at least.
+_MOVED = 0.99  # quantile of the changes of the margins
+# Rows from which the density at the kink is estimated: share of all, and at least per feature.
 _LOCAL, _LOCAL_ROWS = 0.1, 3
-_DEVIATIONS = 2.3  # standard deviations of the error of theta that a band is wide
+_DEVIATIONS = 2.3  # half the width of a band, in standard deviations of the error of theta
 _SALT = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
 class Thinning:
-    """Which rows of a band are taken: some at random from each class, and those that every sample has."""
+    """Sampling of a band: rows at random from each class, and the rows that belong to every sample."""
 
-    rates: tuple[float, float]  # of the classes with sign -1 and +1
+    rates: tuple[float, float]  # sampling rates of the classes with sign -1 and +1
     always: Rows
     seed: int
 
     def of(self, rows: Rows, sign: FloatArray) -> tuple[Rows, FloatArray]:
-        """Places in ``rows`` of those taken, and the number of rows that each stands for."""
+        """Return the positions in ``rows`` of the sampled rows, and how many rows each represents."""
         rate = np.where(sign > 0.0, self.rates[1], self.rates[0])
         if len(self.always):
             at = np.minimum(np.searchsorted(self.always, rows), len(self.always) - 1)
@@ -55,7 +55,7 @@ class Thinning:
 
 
 def _uniform(rows: Rows, seed: int) -> FloatArray:
-    """A number from [0, 1) for each row that depends on nothing but its own number (splitmix64)."""
+    """Pseudorandom numbers in [0, 1) that depend only on the row number and the seed (splitmix64)."""
     z = (rows.astype(np.uint64) + np.uint64(seed + 1)) * _SALT
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -63,7 +63,7 @@ def _uniform(rows: Rows, seed: int) -> FloatArray:
 
 
 class Pilot:
-    """A sample of about m rows, solved to three digits; how far its rows are from the kink tells of all others."""
+    """A sample of about m rows, solved to three digits, from which distances to the kink are estimated."""
 
     def __init__(self, run: Run[Problem], theta: FloatArray, m: int, seed: int) -> None:
         self.run, self.size, self.seed = run, m, seed
@@ -95,7 +95,7 @@ class Pilot:
         return q
 
     def _heavy(self, q: FloatArray) -> Rows:
-        """The rows of heavy tails, half as many as the pilot has, if there are such (one pass)."""
+        """Return the rows with the largest q, about half as many as the pilot has, if tails are heavy. One pass."""
         falling = np.sort(q)[::-1]
         top = falling[: max(1, int(_TOP * len(q)))]
         if not float(top @ top) > _HEAVY * float(q @ q):
@@ -118,7 +118,7 @@ class Pilot:
         return _concatenate(found)
 
     def _solve(self, theta: FloatArray) -> FloatArray | None:
-        """The solution of the pilot, None if it has none; the start itself if there is one already."""
+        """Solve the pilot; None if that fails. A warm start is returned unchanged."""
         if self.warm:
             return theta
         problem = self.run.problem
@@ -131,7 +131,7 @@ class Pilot:
         return None
 
     def kink_distances(self, theta: FloatArray) -> FloatArray:
-        """|v|/q of the pilot's rows, their distance from the kink at theta."""
+        """Distances |v|/q of the pilot's rows from the kink at theta."""
         return np.abs(self._margins(theta)) / self._q
 
     def _margins(self, theta: FloatArray) -> FloatArray:
@@ -147,27 +147,28 @@ class Pilot:
         return out
 
     def margin_change(self, theta: FloatArray, other: FloatArray, tau: float) -> float:
-        """Change of nearly all margins in the band from theta to other, at most [units of q]."""
+        """Quantile _MOVED of the changes of the margins in the band from theta to other [units of q]."""
         v, w = self._margins(theta), self._margins(other)
         near = np.minimum(np.abs(v), np.abs(w)) <= tau * self._q
         change = np.abs(w - v)[near] / self._q[near]
         return float(np.quantile(change, _MOVED)) if len(change) else 0.0
 
     def tau(self, far: FloatArray, rows: float) -> float:
-        """The tau whose band |v| <= tau q has about that many rows."""
+        """Return the tau for which the band |v| <= tau q has about ``rows`` rows."""
         order = np.argsort(far)
         reach = int(np.searchsorted(np.cumsum(self._share[order]), rows))
         return max(float(far[order[min(reach, len(order) - 1)]]), 1e-300)
 
     def width(self, theta: FloatArray) -> float:
-        """The tau that most rows stay within, by the error which theta has as the solution of a sample.
+        """Return a tau that covers the changes of most margins due to the sampling error of theta.
 
-        To first order that has the covariance H^-1 S H^-1: S of the gradient, H its derivative, the density of the rows
-        about the kink (Huber, The behavior of maximum likelihood estimates under nonstandard conditions, 1967).
+        To first order this error has the covariance H^-1 S H^-1: S is the covariance of the gradient, H its derivative,
+        which is the density of the rows at the kink (Huber, The behavior of maximum likelihood estimates under
+        nonstandard conditions, 1967).
         """
         problem, v, weight = self.run.problem, self._margins(theta), self._sample.weight
         n, d = self._sample.X.shape
-        assert weight is not None  # the number of rows that each stands for is part of it
+        assert weight is not None  # includes the number of rows that each represents
         far = np.abs(v)
         count = min(n - 1, max(_LOCAL_ROWS * d, int(_LOCAL * n)))
         h = float(np.partition(far, count)[count])
@@ -197,18 +198,18 @@ class Pilot:
         return np.hstack([(X - self.mu) * np.sqrt(self.scale), np.ones((len(X), 1))])
 
     def expected_rows(self, far: FloatArray, tau: float) -> float:
-        """Rows in the band |v| <= tau q, about."""
+        """Estimated number of rows in the band |v| <= tau q."""
         return float(np.sum(self._share[far <= tau]))
 
     def thinning(self, far: FloatArray, tau: float, m: float) -> Thinning:
-        """Sampling shares that leave about m rows of that band, of each class as many as the pilot would."""
+        """Return a sampling of the band with about m rows, in the class proportions of the pilot."""
         inside = max(1, int(np.sum(far <= tau)))
         minus, plus = (min(1.0, float(rate) * m / inside) for rate in self._rates)
         return Thinning((minus, plus), self.always, self.seed)
 
 
 def _robust(sample: Dataset, centred: bool) -> tuple[FloatArray, FloatArray]:
-    """Medians and 1 / (median distance)^2 of the columns; where that is 0, by the standard deviation."""
+    """Medians and inverse squared scales of the columns, by the median absolute deviation; if 0, by the deviation."""
     X = np.asarray(sample.X, np.float64)
     some = X[:: max(1, len(X) // _SAMPLE)]
     mu = np.median(some, axis=0) if centred else np.zeros(X.shape[1])
@@ -225,7 +226,7 @@ def _concatenate(found: list[tuple[Rows]]) -> Rows:
 
 
 def merge_rows(a: Memory, b: Memory, order: Rows) -> Memory:
-    """The rows of both, those of b after those of a, in the given order."""
+    """Concatenate the rows of a and b, and permute them by ``order``."""
     columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
     both = map(stack_rows, zip(*columns, strict=True))
     X, sign, offset, weight = (None if p is None else p[order] for p in both)

@@ -1,9 +1,9 @@
-"""From any minimiser of an unpenalised absolute loss to one at a vertex, which passes through as many rows as it can.
+"""Move from any minimiser of an unpenalised absolute loss to a vertex, where the zero residuals determine theta.
 
-Least absolute deviations, min sum s |t_i - x~_i.theta|, is a linear programme. When its minimisers form a face, an
-interior point method ends inside the face. Moving along a direction that keeps the residuals which are zero at zero
-leaves the objective unchanged until the next residual vanishes; after at most d + 1 such moves the rows with residual
-zero determine theta (purification: Megiddo, "On finding primal- and dual-optimal bases", 1991).
+Least absolute deviations, min sum s |t_i - x~_i.theta|, is a linear programme. If its minimisers form a face, an
+interior point method ends inside the face. A move along a direction that keeps all zero residuals at zero leaves the
+objective unchanged until the next residual vanishes; after at most d + 1 such moves the rows with zero residual
+determine theta (purification: Megiddo, "On finding primal- and dual-optimal bases", 1991).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.solution import Solution
 
-ORDER = 320  # unknowns up to which the null space of the rows is computed
-ENTRIES = 4_000_000  # numbers up to which the rows are copied as a dense matrix
-ZERO = 2.0**-40  # a residual below this share of the numbers it is the difference of is zero
-DEPENDENT = 1e-10  # rows are dependent where a pivot falls below this share of the largest
-WORSE = 1e-13  # relative increase of the objective that rounding may cause
+ORDER = 320  # largest number of unknowns for which the null space of the rows is computed
+ENTRIES = 4_000_000  # largest number of entries copied as a dense matrix
+ZERO = 2.0**-40  # a residual below this fraction of its terms is zero
+DEPENDENT = 1e-10  # rows are dependent if a pivot is below this fraction of the largest
+WORSE = 1e-13  # relative increase of the objective attributed to rounding
 
 
 def move_to_vertex(problem: Problem, solution: Solution) -> Solution:
-    """Replace a minimiser inside a face of minimisers by a vertex of that face; keep it if rounding is in the way."""
+    """Replace a minimiser inside a face of minimisers by a vertex of that face; keep it if the objective increases."""
     data = problem.data
     if (
         problem.lam > 0.0
@@ -53,7 +53,7 @@ def move_to_vertex(problem: Problem, solution: Solution) -> Solution:
 
 
 def _residual_system(problem: Problem, used: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows A, targets t and weights s of the residuals t - A theta, for the rows of positive weight."""
+    """Return A, t and weights s of the residuals t - A theta, for the rows of positive weight."""
     data = problem.data
     X = data.X.toarray() if sp.issparse(data.X) else np.asarray(data.X)
     A = data.sign[:, None] * np.column_stack([X, np.ones(data.n)])[:, used]
@@ -68,7 +68,7 @@ def _residual_system(problem: Problem, used: slice) -> tuple[FloatArray, FloatAr
 def _purify(
     A: FloatArray, target: FloatArray, weight: FloatArray, theta: FloatArray
 ) -> FloatArray | None:
-    """Vertex reached from theta, or None if theta is one already."""
+    """Return the vertex reached from theta; None if theta is a vertex."""
     scale = np.abs(A).max(axis=0, initial=0.0)
     scale[scale == 0.0] = 1.0
     A, at = A / scale, theta * scale
@@ -96,7 +96,7 @@ def _vanishing(A: FloatArray, target: FloatArray, at: FloatArray) -> np.ndarray:
 
 
 def _null_direction(rows: FloatArray) -> FloatArray | None:
-    """A unit vector orthogonal to the rows, or None if they span the space."""
+    """Return a unit vector orthogonal to the rows; None if they span the space."""
     order = rows.shape[1]
     if not len(rows):
         return np.asarray(np.eye(order)[0])
@@ -113,11 +113,11 @@ def _first_zero(
     direction: FloatArray,
     zero: np.ndarray,
 ) -> tuple[float, int] | None:
-    """Length of the step along +-direction, downhill, at which the next residual vanishes, and its row."""
+    """Return the signed step size along the descent direction at which the next residual vanishes, and its row."""
     residual, change = target - A @ at, A @ direction
     able = np.flatnonzero(~zero & (np.abs(change) > DEPENDENT * np.abs(A).sum(axis=1)))
     if not len(able):
-        return None  # the columns are dependent: no row tells the direction
+        return None  # the columns are dependent: the direction changes no score
     slope = -float(np.sum((weight * np.sign(residual) * change)[~zero]))
     lengths = residual[able] / change[able]
     downhill = lengths[lengths > 0.0] if slope <= 0.0 else lengths[lengths < 0.0]
@@ -128,7 +128,7 @@ def _first_zero(
 
 
 def solve_through(rows: FloatArray, target: FloatArray, near: FloatArray) -> FloatArray:
-    """The point through a largest independent set of the rows, nearest to ``near``, refined once."""
+    """Return the point nearest to ``near`` that fits a maximal independent set of the rows exactly, refined once."""
     _, upper, order = lapack(scipy.linalg.qr, rows.T, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(upper))
     chosen = order[: int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0]))]

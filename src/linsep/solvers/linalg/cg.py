@@ -1,7 +1,7 @@
-"""Preconditioned conjugate gradients for A x = b, A symmetric positive definite: one loop for all solvers.
+"""Preconditioned conjugate gradients for A x = b, A symmetric positive definite, for all solvers.
 
-Products with A, the preconditioner, the stopping rule and a projection are callbacks. Vectors may be matrices: the
-inner product is that of their entries.
+Products with A, the preconditioner, the stopping rule and a projection are callbacks. Vectors may also be matrices,
+with the Frobenius inner product.
 
 Reference: Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952.
 """
@@ -19,17 +19,17 @@ Operator = Callable[[FloatArray], FloatArray]
 
 
 class Iterate:
-    """x, its residual r = b - A x, and rho = r.M^-1 r: now, before the last product, and at x = 0."""
+    """Iterate x, its residual r = b - A x, and rho = r.M^-1 r: current, before the last product, and at x = 0."""
 
     def __init__(self, b: FloatArray) -> None:
         self.x, self.r = np.zeros_like(b), b.copy()
         self.rho = self.rho_before = self.rho_first = np.inf
         self.products = 0
-        self.ended = False  # by the stopping rule
+        self.ended = False  # whether the stopping rule was met
 
 
 def inner(a: FloatArray, b: FloatArray) -> float:
-    """Sum of the products of the entries, by one thread."""
+    """Return the (Frobenius) inner product, computed by one thread."""
     return dot(a, b) if a.ndim == 1 else dot(a.ravel(), b.ravel())
 
 
@@ -42,10 +42,10 @@ def solve(
     project: Operator = lambda v: v,
     renew: Callable[[], bool] = lambda: False,
 ) -> Iterate:
-    """Iterate from x = 0 until ``ends``, ``limit`` products, no residual, or a direction without positive curvature.
+    """Iterate from x = 0 until ``ends``, ``limit`` products, zero residual, or a direction without positive curvature.
 
-    ``project`` keeps residuals and directions in a subspace that rounding would leave. ``renew`` is asked after every
-    product whether the preconditioner was replaced; the directions then begin anew from the present x.
+    ``project`` removes rounding errors outside a subspace from residuals and directions. ``renew`` is called after
+    every product and returns whether the preconditioner was replaced; the iteration then restarts from the current x.
     """
     at = Iterate(project(b))
     z = project(precondition(at.r))
@@ -61,7 +61,7 @@ def solve(
         elif at.products:
             p *= at.rho / at.rho_before
             p += z
-        del z  # memory is short during a product
+        del z  # reduces peak memory during the product
         Ap = times(p)
         at.products += 1
         curvature = inner(p, Ap)

@@ -1,6 +1,7 @@
 """Symmetric positive semidefinite systems: Jacobi-scaled Cholesky factors, and explicit inverses of large matrices.
 
-Scaling to a unit diagonal makes columns of any size harmless; one step of refinement repairs what rounding costs.
+Scaling to a unit diagonal makes the result independent of the column scales; one step of iterative refinement corrects
+rounding errors.
 
 Reference: Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapters 10 and 12.
 """
@@ -14,18 +15,18 @@ from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.interrupts import dense_product, lapack
 
-# Order up to which a system is solved by the kernels: LAPACK wakes other threads, and on a busy machine
-# waits for them far longer than the factorisation takes.
+# Order up to which the kernels solve a system: LAPACK starts other threads, and on a busy machine
+# synchronising with them takes far longer than the factorisation.
 NATIVE_ORDER = 1000
-# Relative eigenvalue below which a direction counts as absent when nothing penalises it.
+# Without a penalty, directions with a smaller relative eigenvalue belong to the null space.
 NULL_EIGENVALUE = 1e-13
 
 
 class Factor:
     """Jacobi-scaled Cholesky factor of a symmetric positive semidefinite matrix.
 
-    ``definite`` (there is a penalty): a pivot lost to rounding is replaced by a tiny one, and refinement
-    repairs what that costs. Otherwise directions without curvature are left out, by eigenvalues.
+    ``definite`` (with a penalty): a pivot lost to rounding is replaced by a tiny one, and iterative refinement
+    corrects the error. Otherwise the pseudo-inverse is used, without the directions of negligible eigenvalues.
     """
 
     def __init__(self, H: FloatArray, definite: bool) -> None:
@@ -62,7 +63,7 @@ class Factor:
         self._inverse = dense_product(vectors[:, keep] / values[keep], vectors[:, keep].T)
 
     def apply(self, r: FloatArray) -> FloatArray:
-        """H^-1 r without refinement: what a preconditioner needs."""
+        """Return H^-1 r without refinement, for use as a preconditioner."""
         if self._native is not None:
             x = np.empty_like(self.scale)
             _kernels.spd_apply(self._native, self.scale, np.ascontiguousarray(r), x)
@@ -75,20 +76,20 @@ class Factor:
         return out
 
     def solve(self, r: FloatArray) -> FloatArray:
-        """H^-1 r (on the range of H), refined once."""
+        """Return H^-1 r (on the range of H) with one step of iterative refinement."""
         x = self.apply(r)
         return x + self.apply(np.where(self.scale > 0, r - self.H @ x, 0.0))
 
 
 def solve_spd(H: FloatArray, rhs: FloatArray, definite: bool) -> FloatArray:
-    """H^-1 rhs, refined once."""
+    """Return H^-1 rhs with one step of iterative refinement."""
     return solve_spd_with_pivot(H, rhs, definite)[0]
 
 
 def solve_spd_with_pivot(
     H: FloatArray, rhs: FloatArray, definite: bool
 ) -> tuple[FloatArray, float]:
-    """H^-1 rhs and the smallest pivot of the scaled H."""
+    """Return H^-1 rhs, refined once, and the smallest pivot of the scaled H."""
     if len(H) > NATIVE_ORDER:
         factor = Factor(H, definite)
         return factor.solve(rhs), factor.least
@@ -100,7 +101,8 @@ def solve_spd_with_pivot(
 class Inverse:
     """Explicit inverse of a large positive definite matrix, for a preconditioner that is applied many times.
 
-    A row times a column is what the kernels do fastest. ``single``: in single precision, for well-conditioned matrices.
+    A matrix-vector product is faster in the kernels than two triangular solves. ``single``: compute in single
+    precision, for well-conditioned matrices.
     """
 
     def __init__(self, A: FloatArray, single: bool) -> None:
@@ -109,7 +111,7 @@ class Inverse:
         kind = np.float32 if single else np.float64
         scaled = (A * self._scale * self._scale[:, None]).astype(kind)
         factorise, invert = sl.get_lapack_funcs(("potrf", "potri"), (scaled,))
-        for shift in (0.0, 1e-6, 1e-4, 1e-2, np.inf):  # more where rounding made it indefinite
+        for shift in (0.0, 1e-6, 1e-4, 1e-2, np.inf):  # rounding may make the matrix indefinite
             if shift == np.inf:
                 lower = np.eye(len(A), dtype=kind)
                 break
@@ -123,7 +125,7 @@ class Inverse:
         self._rows = _kernels.Rows(whole)
 
     def apply(self, r: FloatArray) -> FloatArray:
-        """A^-1 r without refinement."""
+        """Return A^-1 r without refinement."""
         out = np.empty_like(r)
         _kernels.scores(self._rows, 0, len(r), np.append(r * self._scale, 0.0), out)
         out *= self._scale

@@ -1,9 +1,8 @@
-"""Among many minimisers, the one of least norm.
+"""Select the minimiser of least norm where there are several.
 
-Without a penalty, dependent columns leave the minimiser free along the null space N of the centred rows.
-The weights are projected: w - N (N'w), the intercept following so that no score changes, and one Newton
-step repairs what rounding did to columns of very different size. For least squares this is the
-pseudo-inverse solution.
+Without a penalty and with dependent columns, the minimiser is unique only up to the null space N of the centred rows.
+The weights are projected, w - N (N'w), the intercept is adjusted so that no score changes, and one Newton step corrects
+rounding errors in columns of very different scales. For least squares the result is the pseudo-inverse solution.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from linsep.solvers.linalg.factor import NULL_EIGENVALUE, Factor
 
 
 def null_space(S: FloatArray) -> FloatArray:
-    """Orthonormal basis of the directions that S, with a positive diagonal, does not see."""
+    """Orthonormal basis of the numerical null space of S, which has a positive diagonal."""
     scale = 1 / np.sqrt(np.diag(S))
     scaled = S * scale * scale[:, None]
     if _surely_definite(scaled):
@@ -31,9 +30,9 @@ def null_space(S: FloatArray) -> FloatArray:
 
 
 def _surely_definite(scaled: FloatArray) -> bool:
-    """Whether all eigenvalues exceed NULL_EIGENVALUE times the largest, which is at most the trace.
+    """Return whether all eigenvalues surely exceed NULL_EIGENVALUE times the largest, which is at most the trace.
 
-    A Cholesky factorisation costs a thirtieth of the eigenvalues.
+    The Cholesky factorisation takes a thirtieth of the time of an eigendecomposition.
     """
     shift = 4.0 * NULL_EIGENVALUE * len(scaled) * np.eye(len(scaled))
     try:
@@ -44,7 +43,7 @@ def _surely_definite(scaled: FloatArray) -> bool:
 
 
 def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
-    """The shortest minimiser, from a minimiser theta whose curvatures are kept."""
+    """Return the minimiser of least norm, given a minimiser theta at which the last sweep stored the curvatures."""
     mu = problem.centre()
     H = problem.hessian(mu)
     S, mean = H[:-1, :-1], mu
@@ -52,13 +51,13 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
         shift = H[:-1, -1] / H[-1, -1]  # the curvature-weighted mean of x - mu
         S = S - np.outer(shift, H[:-1, -1])
         mean = mu + shift
-    # A column that is constant up to rounding is absent: its variance is noise beside its square.
+    # Exclude columns that are constant up to rounding: their variance is noise relative to their mean square.
     noise = 1e-14 * np.diag(H)[:-1] + 1e-24 * H[-1, -1] * mean**2
     varies = np.diag(S) > noise
     N = null_space(S[np.ix_(varies, varies)]) if varies.any() else np.empty((0, 0))
 
     def project_out(change: FloatArray) -> FloatArray:
-        """A change of theta, less its part that no score sees."""
+        """Remove the component of a change of theta that changes no score."""
         away = np.where(varies, 0.0, change[:-1])
         away[varies] = N @ (N.T @ change[:-1][varies])
         out = change.copy()
@@ -78,7 +77,7 @@ def _repair(
     mu: FloatArray,
     without: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """One Newton step; rounding may lead it along the null space, and that part is left out."""
+    """Make one Newton step without its component in the null space, if it does not increase P. Three passes."""
     value, g = problem.value_gradient(theta)
     rhs = -g
     rhs[:-1] += mu * g[-1]

@@ -1,4 +1,4 @@
-"""Inner products of all pairs of rows, in slices and calls that Ctrl-C can end."""
+"""Gram matrix of the rows, computed in slices and calls that Ctrl-C can interrupt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.interrupts import dense_product, slices
 
 
 def centred_rows(X: Any, centre: FloatArray) -> Any:
-    """Copy of dense rows minus their centre, in float64; sparse rows, whose centre is 0, as they are."""
+    """Return a float64 copy of dense rows minus ``centre``; sparse rows, whose centre is 0, without centring."""
     if sp.issparse(X):
         return X.astype(np.float64, copy=False)
     rows = np.empty(X.shape)
@@ -22,5 +22,5 @@ def centred_rows(X: Any, centre: FloatArray) -> Any:
 
 
 def row_products(X: Any) -> FloatArray:
-    """X X', dense."""
+    """Return the Gram matrix X X' as a dense array."""
     return np.asarray((X @ X.T).toarray() if sp.issparse(X) else dense_product(X, X.T))

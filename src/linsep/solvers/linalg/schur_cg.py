@@ -1,8 +1,8 @@
-"""(D + X'hX) dw = rhs over some columns of X, with a free intercept, where few rows or few columns matter.
+"""Solve (D + X'hX) dw = rhs, with an unpenalised intercept, by conjugate gradients with a low-rank preconditioner.
 
-D is diagonal. Scaled by it the matrix is I + K, K = D^-1/2 X'hX D^-1/2. Columns with a small entry on the
-diagonal of K, or rows with a small h x'D^-1 x, hardly take part: a Cholesky factor over the others, the columns or the
-rows, whichever are fewer, is the preconditioner of conjugate gradients.
+D is diagonal. Scaled by D the matrix is I + K, K = D^-1/2 X'hX D^-1/2. Columns with a small diagonal entry of K, and
+rows with a small h x'D^-1 x, contribute little. The preconditioner is a Cholesky factor over the remaining columns or
+rows, whichever are fewer.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from linsep.problem.gram import symmetric
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
 
-# Of the diagonal of I + K, by columns and by rows, beyond the identity: what the factor does not leave out.
+# Columns with a larger diagonal entry of K, and rows with a larger h x'D^-1 x, belong to the factor.
 BY_COLUMNS, BY_ROWS = 0.3, 10.0
-GRADIENTS = 1500  # of one solve
-# Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
-# the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
+GRADIENTS = 1500  # conjugate gradient steps of one solve
+# Largest cost of a factor, in multiplications per entry of X that a conjugate gradient step reads: up to the first it
+# is cheaper than the steps it saves, up to the second it is used where they stall. Fixed cost of a step [entries].
 AFFORDABLE, EXPENSIVE, OVERHEAD = 4e4, 2e6, 50_000
-MAX_ORDER = 8000  # order of a factor
-FURTHER, FINEST = 12, 1e-13  # steps beyond the residual asked for, and the one at which they end
-_TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
+MAX_ORDER = 8000  # largest order of a factor
+FURTHER, FINEST = 12, 1e-13  # extra steps after the requested residual, and the final residual
+_TINY = 1e-8  # smallest curvature of the intercept outside the factor, relative to the total
 
 
 def _transpose(X: Any) -> Any:
-    """X' by its rows."""
+    """Return X' in row order."""
     return sp.csr_matrix(X.T) if sp.issparse(X) else X.T
 
 
 class Part:
-    """Some columns of X (CSC or dense), by columns and by rows."""
+    """Some columns of X (CSC or dense), stored by rows and by columns."""
 
     def __init__(self, X: Any) -> None:
         self.n, self.k = X.shape
@@ -47,31 +47,31 @@ class Part:
         )
 
     def along(self, w: FloatArray) -> FloatArray:
-        """X w."""
+        """Return X w."""
         out = np.zeros(self.n + 1)
         _kernels.combine(self._columns, 0, self.k, w, out)
         return out[:-1]
 
     def combine(self, a: FloatArray) -> FloatArray:
-        """(X'a, 1'a)."""
+        """Return (X'a, 1'a)."""
         out = np.zeros(self.k + 1)
         _kernels.combine(self._rows, 0, self.n, a, out)
         return out
 
     def squares(self, h: FloatArray) -> FloatArray:
-        """sum h x^2 of every column."""
+        """Return the weighted sum of squares sum h x^2 of every column."""
         out = np.zeros(2 * self.k + 1)
         _kernels.moments(self._rows, 0, self.n, h, out)
         return out[: self.k]
 
     def row_squares(self, a: FloatArray) -> FloatArray:
-        """sum a x^2 of every row."""
+        """Return the weighted sum of squares sum a x^2 of every row."""
         out = np.zeros(2 * self.n + 1)
         _kernels.moments(self._columns, 0, self.k, a, out)
         return out[: self.n]
 
     def gram(self, h: FloatArray) -> FloatArray:
-        """(X, 1)' h (X, 1)."""
+        """Return the weighted Gram matrix (X, 1)' h (X, 1)."""
         order = self.k + 1
         out = np.zeros(order * order)
         _kernels.gram(self._rows, 0, self.n, h, np.zeros(self.k), out)
@@ -79,7 +79,7 @@ class Part:
 
 
 class System:
-    """The matrix, and its solutions. ``diagonal`` is D."""
+    """Linear system with the matrix D + X'hX; ``diagonal`` is D, ``price`` limits the cost of the factor."""
 
     def __init__(
         self,
@@ -102,16 +102,16 @@ class System:
         self._inverse = _ByRows(self, rows) if by_rows else _ByColumns(self, columns)
 
     def times(self, x: FloatArray) -> FloatArray:
-        """The matrix times (w, b)."""
+        """Return the product of the matrix and (w, b)."""
         out = self.part.combine(self.h * (self.part.along(x[:-1]) + x[-1]))
         out[:-1] += self.diagonal * x[:-1]
         return out if self.free else np.append(out[:-1], 0.0)
 
     def solve(self, rhs: FloatArray, fine: float) -> FloatArray:
-        """The solution, until the residual has fallen to that share; with a factor, some steps further.
+        """Solve to the relative residual ``fine``; with a factor, take up to FURTHER more steps.
 
-        The gap multiplies the residual of the intercept's equation by the intercept, and those of the features by their
-        weights: with targets of 1e6 it shows a residual of 1e-6.
+        In the gap, residuals are multiplied by the intercept and the weights: with targets of 1e6 a residual of 1e-6
+        is visible.
         """
         further = FURTHER if self.factored else 0
 
@@ -129,7 +129,7 @@ class System:
 
 
 class _ByColumns:
-    """The matrix among some columns and the intercept, the diagonal of the others."""
+    """Preconditioner: the matrix restricted to some columns and the intercept, and the diagonal of the others."""
 
     def __init__(self, system: System, chosen: IntArray) -> None:
         part, D = system.part, system.diagonal
@@ -147,14 +147,14 @@ class _ByColumns:
 
 
 class _ByRows:
-    """D and some rows whole, of the others the diagonal; by the formula of Woodbury."""
+    """Preconditioner: D, some rows exactly and the diagonal of the others, by the Woodbury formula."""
 
     def __init__(self, system: System, chosen: IntArray) -> None:
         part, h = system.part, system.h
         others = h.copy()
         others[chosen] = 0.0
         total = float(others.sum()) + _TINY * float(h.sum())
-        # the intercept is one more column, of ones
+        # the intercept is an additional column of ones
         self._inverse = np.append(
             1.0 / (system.diagonal + part.squares(others)), 1.0 / total if system.free else 0.0
         )

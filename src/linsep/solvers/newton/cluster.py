@@ -1,16 +1,16 @@
-"""Newton's method for rows on a cluster: more operations, fewer rounds.
+"""Newton's method for rows on a cluster, with more operations in fewer rounds.
 
-It begins at the optimum of a pilot, whose rows come to the client. Every round after that does all that a round can
-do at one point: it tries to close the gap, makes the next sweep and its Hessian (in double precision: to ask again
-would be a round), and looks along the step in case it was too long.
+The start is the optimum of a pilot whose rows are copied to the client. Every further round computes all that may be
+needed at one point: the closing sums, the next gradient and Hessian (in double precision, because repeating it would
+take a round), and the objective along the step in case the step is too long.
 
-What makes Newton's method slow is a few rows whose loss is not quadratic as far as the step reaches: outliers, rows
-with a feature that hardly any other row has, rows of a rare class. Each round finds them, within bounds, and they come
-along with its sums. With these rows B at the client the next point is the minimiser of the model
+Newton's method is slow because of few rows whose loss is far from quadratic over the length of a step: outliers, rows
+with a rare feature, rows of a rare class. Each round finds such rows, up to a limit, and returns them with its sums.
+With these rows B at the client the next point is the minimiser of the model
 
     g.D + D'HD/2 + sum_{i in B} s_i (l(m_i + dm_i) - l(m_i) - l'(m_i) dm_i - l''(m_i) dm_i^2/2),
 
-which is exact for B and Newton's for the others. The dual point of the certificate is Newton's own.
+which is exact for B and quadratic for the others. The dual point of the certificate is that of the Newton step.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ from linsep.solvers.newton.directions import Cholesky, Step, centre_gradient
 from linsep.solvers.run import HandOver, Run
 
 FEATURES = 1000
-PILOT_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rounds
-PILOT_SHARE = 20  # one row of so many, at least
-PILOT_ENTRIES = 1 << 20  # of a pilot, at least: 8 MB
+PILOT_ROWS = 50  # rows per feature of a pilot: two or three rounds are left from its optimum
+PILOT_SHARE = 20  # the pilot has at least one in this many rows
+PILOT_ENTRIES = 1 << 20  # smallest pilot [entries]: 8 MB
 PILOT_TOL = 1e-3
-MODEL_ERROR = 1e-2  # of the quadratic model, in units of loss, above which a row is nonquadratic
-# Nonquadratic rows of a round, about: their entries, or rows per feature.
+MODEL_ERROR = 1e-2  # error of the quadratic model [loss] above which a row is nonquadratic
+# Approximate limit on the nonquadratic rows of a round: their entries, or rows per feature.
 NONQUADRATIC_ENTRIES, NONQUADRATIC_ROWS = 1 << 20, 4
 ATTEMPTS = 3  # rounds for one step, each with more nonquadratic rows
-# Steps after which few rows are brought to the client; of losses with straight tails.
+# Steps after which a small data set is copied to the client; the second for losses with straight tails.
 FEW_STEPS, FEW_STRAIGHT = 4, 2
-FEW_ENTRIES = 1 << 24  # of few rows: 128 MB
-MODEL_STEPS = 50  # to minimise a model, at most: no rounds
+FEW_ENTRIES = 1 << 24  # largest data set that is copied [entries]: 128 MB
+MODEL_STEPS = 50  # Newton steps on a model, which need no rounds
 
 
 def worthwhile(d: int, largest: int) -> bool:
-    """Whether the Hessian of the largest part takes a worker no more than about two seconds: a round costs as much."""
+    """Return whether the Hessian of the largest partition takes a worker at most about 2 s, the cost of a round."""
     return d <= FEATURES and largest * float(d) ** 2 <= 2e10
 
 
 def pilot_rows(data: sampling.Size) -> int:
-    """Rows of the pilot."""
+    """Return the number of rows of the pilot."""
     least = max(PILOT_ROWS * data.d, PILOT_ENTRIES // data.d)
     return sampling.bounded(max(data.n // PILOT_SHARE, least), data)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """The whole fit. A table that is no larger than its pilot comes whole, and is certified where it lies."""
+    """Fit on a cluster. A data set no larger than its pilot is solved at the client and certified on the cluster."""
     data, mu = problem.data, None
     m = pilot_rows(data)
     if not theta.any():
@@ -70,14 +70,14 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     problem.expect_hessian(mu, single=False)
     direction = _Steps(mu, exact=True)
     solution = newton.solve(problem, theta, stop, direction, Rounds(direction))
-    if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
+    if theta.any() and solution.status is Status.WORKING_PRECISION:  # the start was misleading
         zero = np.zeros_like(theta)
         solution = newton.solve(problem, zero, stop, direction, Rounds(direction))
     return solution
 
 
 class _Steps(Cholesky):
-    """Newton's steps, no more than a few where the rows themselves are soon here."""
+    """Newton steps; hands over after a few if the data set is small enough to be copied to the client."""
 
     tries = 0
 
@@ -90,7 +90,7 @@ class _Steps(Cholesky):
 
 
 class Rounds:
-    """The rounds of a fit, and the nonquadratic rows that they have brought."""
+    """Rounds of a fit, with the nonquadratic rows collected so far."""
 
     def __init__(self, direction: _Steps) -> None:
         self._direction = direction
@@ -120,7 +120,7 @@ class Rounds:
     def _trial(
         self, problem: Problem, theta: FloatArray, g: FloatArray, dual: Linearised
     ) -> FloatArray:
-        """Newton's point, or the model's where some rows are nonquadratic."""
+        """Return the next point: the Newton point, or the minimiser of the model if there are nonquadratic rows."""
         newtons = theta + np.ascontiguousarray(dual.step[:, 0])
         if not len(self._nonquadratic):
             return newtons
@@ -133,7 +133,7 @@ class Rounds:
 
 
 def _most(problem: Problem) -> int:
-    """Odd rows that a round may bring; none where Newton's curvatures are mended by others."""
+    """Largest number of nonquadratic rows of a round; 0 for losses with straight tails, which use secant curvatures."""
     if problem.loss.straight_tails:
         return 0
     return max(NONQUADRATIC_ENTRIES // problem.data.d, NONQUADRATIC_ROWS * problem.data.d)
@@ -141,7 +141,7 @@ def _most(problem: Problem) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NonquadraticProbe:
-    """Finds the nonquadratic rows of a block of n rows in all, no more than its share of ``most``."""
+    """Find the nonquadratic rows of a block, at most its share of ``most``; n is the number of rows of all blocks."""
 
     loss: Loss
     base: FloatArray
@@ -150,7 +150,7 @@ class NonquadraticProbe:
     n: int
 
     def __call__(self, block: Block) -> tuple[IntArray]:
-        """Their numbers."""
+        """Return the numbers of the nonquadratic rows of a block."""
         none = np.zeros(0, dtype=np.int64)
         if not self.most:
             return (none,)
@@ -169,12 +169,12 @@ class NonquadraticProbe:
 
     @staticmethod
     def rows_of(found: list[Any]) -> IntArray:
-        """The rows found in some blocks."""
+        """Concatenate the rows found in several blocks."""
         return np.concatenate([rows for (rows,) in found])
 
 
 def excess(loss: Loss, m: FloatArray, change: FloatArray) -> FloatArray:
-    """How far the loss is from its quadratic model."""
+    """Absolute error of the quadratic model of the loss at margin m for this change of it."""
     with np.errstate(all="ignore"):
         quadratic = loss.value(m) + change * (loss.slope(m) + 0.5 * loss.curvature(m) * change)
         out: FloatArray = np.abs(loss.value(m + change) - quadratic)
@@ -182,7 +182,7 @@ def excess(loss: Loss, m: FloatArray, change: FloatArray) -> FloatArray:
 
 
 class Model:
-    """The loss of a few rows, and the quadratic model of the others, in the coordinates (w, c)."""
+    """Exact loss of a few rows plus the quadratic model of the others, in the coordinates (w, c)."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class Model:
             self._Z[:, -1] = 0.0
 
     def _at(self, step: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Value and gradient of the model after a step, and the curvatures of its rows."""
+        """Return value and gradient of the model after a step, and the curvatures of its rows."""
         change = self._Z @ step
         m, H = self._m + change, self._H @ step
         left = self._s * self._loss.value(m) - self._value
@@ -217,7 +217,7 @@ class Model:
         return value, self._g + H + slope @ self._Z, self._s * self._loss.curvature(m)
 
     def minimiser(self) -> FloatArray:
-        """By Newton's method with halved steps; the model is convex."""
+        """Minimise the model, which is convex, by Newton's method with step halving; return the step."""
         at = np.zeros_like(self._g)
         with np.errstate(all="ignore"):
             value, g, h = self._at(at)

@@ -1,9 +1,9 @@
-"""No penalty and a loss that is flat beyond the margin: come from the penalised side.
+"""Continuation in the penalty for unpenalised losses that are flat beyond the margin.
 
-Such losses, as the squared and the Huberised hinge, have no curvature on rows beyond the margin, so without a penalty
-the Hessian may lose any direction on the way. With one it cannot: the penalty is lowered in stages, each started from
-the last. If a stage separates the classes, stretching it until the smallest margin is the zero margin of the loss makes
-every loss zero, which is a minimum. Otherwise the last stage is a start from which Newton's method ends at once.
+Such losses, for example the squared and the Huberised hinge, have no curvature on rows beyond the margin, so without a
+penalty the Hessian may become singular. The penalty is therefore lowered in stages, each with a warm start from the
+last. If a stage separates the classes, theta is scaled until the smallest margin is the zero margin of the loss; then
+every loss is zero, which is a minimum. Otherwise Newton's method from the last stage needs only a few steps.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Solve = Callable[[Problem, FloatArray, Stop, int], Solution]
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is flat beyond the margin and nothing is penalised."""
+    """Return whether the loss is flat beyond the margin and there is no penalty."""
     return problem.lam == 0.0 and problem.loss.flat_beyond_margin
 
 
 def _stretch(problem: Problem, theta: FloatArray) -> FloatArray | None:
-    """Theta stretched until the smallest margin is the zero margin, if it separates the classes (one pass)."""
+    """Scale theta until the smallest margin is the zero margin; None if it does not separate the classes. One pass."""
     problem.passes += 1
 
     def add(block: Block, out: FloatArray) -> float:
@@ -44,7 +44,7 @@ def _stretch(problem: Problem, theta: FloatArray) -> FloatArray | None:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Solve) -> Solution:
-    """Lower the penalty in stages; ``inner`` solves each of them, and the problem itself last."""
+    """Lower the penalty in stages; ``inner`` solves each stage, and finally the problem itself."""
     run = Run(problem, stop)
     try:
         with run.in_time():

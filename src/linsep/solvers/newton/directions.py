@@ -1,7 +1,7 @@
-"""Two ways to solve the Newton system H delta = -g: by factorising H, or by conjugate gradients.
+"""Solve the Newton system H delta = -g by a Cholesky factorisation or by conjugate gradients.
 
 Cholesky: H is summed in the coordinates (w, c) with c = b + mu.w, i.e. for centred rows, Jacobi-scaled,
-factorised and refined once. Nothing else is needed for columns of any size (algorithmic reference:
+factorised, and the solution is refined once. This suffices for columns of any scale (algorithmic reference:
 Higham, Accuracy and Stability, ch. 10 and 12).
 
 Conjugate gradients: b is eliminated exactly. With h the curvatures, x~ = sum h x / sum h,
@@ -9,8 +9,8 @@ Conjugate gradients: b is eliminated exactly. With h the curvatures, x~ = sum h 
     (H_ww - H_wb H_bw / H_bb) dw = -(g_w - x~ g_b),     db = -(g_b + H_bw dw)/H_bb,
 
 so the intercept's equation holds to rounding whatever the accuracy of dw. The iteration stops early
-while far from the optimum, and near it only when |r|^2/(2 lam) is a fraction of the tolerated gap: the
-residual r enters the Newton-dual gap by just that term.
+while far from the optimum, and near it only when |r|^2/(2 lam), the contribution of the residual r to the
+Newton-dual gap, is a fraction of the tolerated gap.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ from linsep.solvers.run import CLOSING_DECREMENT, Run
 
 #: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
 Step = tuple["FloatArray", float, float]
-# Of the diagonal of X'HX beside lam: rows of text are of one size, columns are not.
+# Weight of the diagonal of X'hX relative to lam for sparse rows: rows of text have similar norms, columns do not.
 SPARSE_SHARE = 0.1
-# Single precision: the square of its error, the smallest pivot that can stand it, half the squared decrement,
-# as a share of P, from which the gap may show it, and how often a step is refined before double precision is cheaper.
+# Single precision: its squared relative error, the smallest pivot that tolerates it, half the squared decrement
+# relative to P below which the gap may reveal it, and the number of refinements that cost less than double precision.
 BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
-REPAIRABLE = 2e-6  # the smallest pivot that can stand it if the step is refined
+REPAIRABLE = 2e-6  # smallest pivot that tolerates single precision if the step is refined
 STEP_VECTORS = (
-    60.0  # of d numbers each that a step reads: six for each of about ten pairs (quasi_newton.py)
+    60.0  # vectors of length d that a step reads: six for each of about ten pairs (quasi_newton.py)
 )
 
 
 def centre_gradient(g: FloatArray, mu: FloatArray) -> FloatArray:
-    """A gradient by (w, b) in the coordinates (w, c), c = b + mu.w."""
+    """Transform a gradient from (w, b) to the coordinates (w, c), c = b + mu.w."""
     out = g.copy()
     out[:-1] -= mu * g[-1]
     return out
 
 
 class Cholesky:
-    """The full Hessian, one more pass of n d^2 work.
+    """Newton direction by a Cholesky factorisation of the full Hessian: one more pass, of n d^2 work.
 
-    In single precision as long as its error, 1e-7 of the diagonal, is not beyond what the smallest pivot allows. Where
-    the gap would show it (a residual r enters that by |r|^2/(2 lam)), the step is refined: a product with the Hessian
-    in double precision costs a fraction of making it.
+    The Hessian is in single precision as long as the smallest pivot tolerates its error, 1e-7 of the diagonal. If the
+    error would be visible in the gap (a residual r adds |r|^2/(2 lam)), the step is refined: a product with the Hessian
+    in double precision costs a fraction of computing it.
     """
 
     def __init__(self, mu: FloatArray, exact: bool = False) -> None:
         self.mu = mu
-        self._exact = exact  # double precision from the beginning
-        self.H = np.zeros((0, 0))  # the last one, if it was
+        self._exact = exact  # whether to use double precision
+        self.H = np.zeros((0, 0))  # the last Hessian in double precision
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem = run.problem
@@ -81,18 +81,18 @@ class Cholesky:
         return self._placed(delta), dot(rhs, delta), 0.0
 
     def give_way(self) -> bool:
-        """Change to double precision."""
+        """Change to double precision; False if it is already in use."""
         was, self._exact = self._exact, True
         return not was
 
     def _refine(
         self, problem: Problem, H: FloatArray, rhs: FloatArray, value: float, tol: float
     ) -> Step | None:
-        """The step by a Hessian in single precision, as exact as the gap needs it; None if that is out of reach."""
+        """Return the step from a Hessian in single precision, refined as the gap requires; None if that fails."""
         if not np.isfinite(H).all():
             return None
         factor = Factor(H, definite=True)
-        # on a cluster a product is one more round; on disk product and step are bit-identical to memory
+        # on a cluster a product takes another round; on disk the refined step is bit-identical to memory
         times = 0 if problem.data.location is Location.CLUSTER else REFINEMENTS
         if not factor.least > (REPAIRABLE if times else SURE):
             return None
@@ -114,20 +114,20 @@ class Cholesky:
         return self._placed(delta), dot(rhs, delta), left
 
     def _placed(self, delta: FloatArray) -> FloatArray:
-        """From (w, c) to (w, b): c = b + mu.w."""
+        """Transform a step from (w, c), c = b + mu.w, to (w, b)."""
         out = delta.copy()
         out[-1] -= self.mu @ delta[:-1]
         return out
 
     @staticmethod
     def _blur(H: FloatArray, delta: FloatArray) -> float:
-        """About |r|^2 that single precision leaves: r = 2e-7 diag(H)^1/2 |diag(H)^1/2 delta|."""
+        """Estimate of |r|^2 due to single precision: r = 2e-7 diag(H)^1/2 |diag(H)^1/2 delta|."""
         diagonal = np.diag(H)[:-1]
         return BLUR * float(diagonal.sum()) * float(diagonal @ delta[:-1] ** 2)
 
 
 def truncated_work(shape: Shape) -> Work:
-    """Counts of one sweep, or product with the Hessian, and of the vectors that make a step from it."""
+    """Return the work of one sweep or Hessian product, and of the vector operations of a step."""
     return {"calls": 1.0, **sweeps(shape, 1.0), "vectors": STEP_VECTORS * shape.d}
 
 
@@ -135,14 +135,14 @@ Preconditioner = Callable[["FloatArray"], "FloatArray"]
 
 
 class Preconditioning(Protocol):
-    """Gives M^-1 for the weights, intercept eliminated; None for the diagonal of H."""
+    """Source of the preconditioner M^-1 for the weights, intercept eliminated; None means the diagonal of H."""
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
-        """M^-1 with which a solve begins, at the curvatures of the last sweep."""
+        """Return M^-1 for the start of a solve, at the curvatures of the last sweep."""
         ...
 
     def renew(self, problem: Problem, products: int) -> Preconditioner | None:
-        """A better M^-1 after so many products of the present solve, if it is worth its price."""
+        """Return a better M^-1 after ``products`` products of the current solve, if it pays; else None."""
         ...
 
 
@@ -154,7 +154,7 @@ def _divided(diagonal: FloatArray, r: FloatArray) -> FloatArray:
 def diagonal_of(
     problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
 ) -> FloatArray:
-    """Diagonal preconditioner of the weights, from sums of h x^2, h x and h; an intercept is eliminated."""
+    """Diagonal preconditioner for the weights, from the sums of h x^2, h x and h; the intercept is eliminated."""
     squares, hx, h = moments
     spread = np.maximum(squares - hx * hx / h, 0.0) if intercept else squares
     diagonal: FloatArray = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
@@ -163,7 +163,7 @@ def diagonal_of(
 
 
 def _centre_and_diagonal(problem: Problem) -> tuple[FloatArray, float, FloatArray]:
-    """Mean of the rows by curvature, sum of the curvatures, and the diagonal preconditioner."""
+    """Return the curvature-weighted mean of the rows, the sum of the curvatures and the diagonal preconditioner."""
     moments = problem.moments()
     _, hx, h = moments
     intercept = problem.fit_intercept and h > 0
@@ -172,13 +172,13 @@ def _centre_and_diagonal(problem: Problem) -> tuple[FloatArray, float, FloatArra
 
 
 class ConjugateGradients:
-    """Truncated Newton, preconditioned by the diagonal of H or as asked for."""
+    """Truncated Newton direction by conjugate gradients, preconditioned by the diagonal of H or as given."""
 
     def __init__(self, preconditioning: Preconditioning | None = None, limit: int = 500) -> None:
         self._preconditioning = preconditioning
         self.limit = limit
         self.products = 0  # Hessian products of the last step
-        self.stalled = False  # whether the last step ended at the limit, or for want of curvature
+        self.stalled = False  # whether the last step ended at the limit, or without curvature
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem, ask = run.problem, self._preconditioning
@@ -188,7 +188,7 @@ class ConjugateGradients:
         if apply is None:
             apply = partial(_divided, diagonal)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
-        mapped_vectors.release(g)  # memory is short during the products
+        mapped_vectors.release(g)  # reduces peak memory during the products
         direction, count = np.zeros(problem.order), itertools.count()
 
         def product(v: FloatArray) -> FloatArray:
@@ -230,7 +230,7 @@ class ConjugateGradients:
         return delta, decrement, dot(at.r, at.r)
 
     def give_way(self) -> bool:
-        """There is no more exact direction that takes as little memory."""
+        """Return False: there is no more accurate direction that needs as little memory."""
         return False
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""More features than rows: the rows in coordinates of their own span.
+"""Reduce a problem with more features than rows to coordinates in the span of the rows.
 
-With mu a point amid the rows and K = (X - mu)(X - mu)' = V E V', the rows L = V E^(1/2) have the same inner
-products: min lam/2 |w|^2 + sum s l(sigma (x.w + b) + o) has the same dual on L as on X, with at most n features.
-Its answer y gives w = (X - mu)' V E^(-1/2) y. Smooth losses, and those made of lines and parabolas, need no more than K
+With mu a centre of the rows and K = (X - mu)(X - mu)' = V E V', the rows L = V E^(1/2) have the same inner products:
+min lam/2 |w|^2 + sum s l(sigma (x.w + b) + o) has the same dual on L as on X, with at most n features. Its solution y
+gives w = (X - mu)' V E^(-1/2) y. For smooth and piecewise quadratic losses the Gram matrix K suffices
 (``gram_space.py``).
 """
 
@@ -24,22 +24,22 @@ from linsep.solvers.linalg.row_products import centred_rows, row_products
 from linsep.solvers.newton import gram_space
 from linsep.solvers.run import LimitReached, Run, begin
 
-MAX_ORDER = 6000  # rows, or features, up to which a matrix of that order is factorised
-MAX_ORDER_SMOOTH = 3000  # the same for smooth losses, which have other ways
-FEW_SPARSE = 1000  # the same for sparse rows
-DROP = 1e-14
-SHARE = 0.3  # of tol that the inner products may leave
+MAX_ORDER = 6000  # largest order (rows or features) of a matrix that is factorised
+MAX_ORDER_SMOOTH = 3000  # largest order for smooth losses, which have other methods
+FEW_SPARSE = 1000  # largest order for sparse rows
+DROP = 1e-14  # relative eigenvalue of K below which a direction is dropped
+SHARE = 0.3  # relative gap to reach in Gram space, as a fraction of tol
 
 Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
 
 
 def applies(problem: Problem) -> bool:
-    """Whether there are more features than rows, and not too many rows."""
+    """Return whether there are more features than rows, and at most MAX_ORDER rows."""
     return problem.data.n < problem.data.d and problem.data.n <= MAX_ORDER
 
 
 def work(shape: Shape) -> Work:
-    """Counts of a whole fit by inner products: all of them, and ten to fifteen factors of their order."""
+    """Return the work of a whole fit with the Gram matrix: the matrix, and ten to fifteen factorisations of it."""
     n = float(shape.n)
     return {
         **{"calls": 20.0, **sweeps(shape, 3.0)},
@@ -48,9 +48,9 @@ def work(shape: Shape) -> Work:
 
 
 def finishes(problem: Problem) -> bool:
-    """Whether a smooth loss that ascent has left open is to be finished here.
+    """Return whether the Gram matrix is used after dual ascent has stalled on a smooth loss.
 
-    So are few sparse rows: entries of unlike size take conjugate gradients thousands of passes.
+    This includes few sparse rows: with entries of different magnitudes conjugate gradients take thousands of passes.
     """
     most = FEW_SPARSE if problem.data.sparse else MAX_ORDER_SMOOTH
     smooth = problem.loss.smooth and gram_space.covers(problem.loss)
@@ -58,13 +58,13 @@ def finishes(problem: Problem) -> bool:
 
 
 def _products(problem: Problem) -> FloatArray:
-    """K, about a point amid the rows."""
+    """Return the Gram matrix K of the centred rows. One pass."""
     problem.passes += 1
     return row_products(centred_rows(problem.data.X, problem.centre()))
 
 
 class Reduced:
-    """The problem on L, and the way back."""
+    """The reduced problem on L, and the map from its solution to all features."""
 
     def __init__(self, problem: Problem) -> None:
         self.whole, data = problem, problem.data
@@ -76,7 +76,7 @@ class Reduced:
         self.problem = Problem(problem.loss, problem.penalty, reduced, problem.fit_intercept)
 
     def lift(self, theta: FloatArray) -> FloatArray:
-        """The point, or the step, in all coordinates (one pass)."""
+        """Map a point or a step to all features. One pass."""
         problem = self.whole
         at = _combine(problem, self._vectors @ (theta[:-1] / self._roots))
         mu = problem.centre()
@@ -86,7 +86,7 @@ class Reduced:
 
 
 def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
-    """The answer from the inner products of the rows alone, in all coordinates (two passes)."""
+    """Solve with the Gram matrix of the rows; return point and dual point for all features. Two passes."""
     problem, data = run.problem, run.problem.data
     n, mu = data.n, problem.centre()
     offset = np.zeros(n) if data.offset is None else data.offset
@@ -103,7 +103,7 @@ def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
 
 
 def _combine(problem: Problem, mass: FloatArray) -> FloatArray:
-    """sum mass x~ (one pass)."""
+    """Return sum mass x~ over the rows. One pass."""
     problem.passes += 1
 
     def add(b: Block, out: FloatArray) -> None:
@@ -114,7 +114,7 @@ def _combine(problem: Problem, mass: FloatArray) -> FloatArray:
 
 
 def solve(run: Run[Problem], attempt: Attempt) -> bool:
-    """By inner products; if that falls short ``attempt`` on the reduced problem. Whether the gap closed."""
+    """Solve with the Gram matrix, else with ``attempt`` on the reduced problem; return whether the gap closed."""
     if gram_space.applies(run.problem.loss) and run.problem.lam > 0.0:
         if run.close(*_spanned(run)):
             return True
@@ -128,7 +128,7 @@ def solve(run: Run[Problem], attempt: Attempt) -> bool:
 
 
 def solve_smooth(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """A smooth loss, by inner products alone."""
+    """Solve a problem with a smooth loss with the Gram matrix of the rows alone."""
     run = Run(problem, stop)
     theta, dual = np.zeros(problem.order), Explicit(np.zeros(problem.data.n))
     try:

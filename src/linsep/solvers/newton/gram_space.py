@@ -1,27 +1,27 @@
-"""Newton's method in the span of the rows, semismooth where the conjugate is a parabola or a line on an interval.
+"""Newton's method in the span of the rows; semismooth if the conjugate is linear or quadratic on an interval.
 
-With K the inner products of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is made smooth by a proximal term
-about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with smoothing and u0 = 0)::
+With K the Gram matrix of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is smoothed by a proximal term about
+a dual point u0 (hinge and absolute loss; the others are already smooth, with smoothing 1/max l'' and u0 = 0)::
 
-    u(m) = (centre - m)/smoothing + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
+    u(m) = (centre - m)/smoothing + u0, clipped to [lo, hi],    stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
 
-Newton's method on this takes the rows F inside the interval as free and the others as they are cut, and solves
+Newton's method treats the rows F inside the interval as free, fixes the others at their clipped values, and solves
 
     (K_FF/lam + diag(smoothing/s)) p_F + b = sigma (centre - offset + smoothing u0) - K_FR p_R/lam,
     sum p = 0,    p = s sigma u:
 
-one Cholesky factor of the order of F. The objective is piecewise quadratic along a step, so its minimum there is found
-exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its smoothing
-shrinks: the gap of the loss with the kink is at most sum s smoothing |u - u0|. From the model of another C, few steps
-are left.
+with one Cholesky factor of the order of F. The objective is piecewise quadratic along a step, so its minimum there is
+found exactly; when F no longer changes, the iterate is the solution. The proximal term is then centred at the u found
+and its smoothing reduced: the gap of the loss with the kink is at most sum s smoothing |u - u0|. A warm start from the
+model of another C leaves few steps.
 
-Other smooth losses have a weight h = s l''(m) for each row. With r = lam a + s sigma l'(m), R = diag(h)^1/2 and
-t = K da + db the change of the scores, Newton's step lam da = -(r + h t), sum lam (a + da) = 0 is
+Other smooth losses have a curvature h = s l''(m) for each row. With r = lam a + s sigma l'(m), R = diag(h)^1/2 and
+t = K da + db the change of the scores, the Newton step lam da = -(r + h t), sum lam (a + da) = 0 is
 
     (lam I + R K R) R t = R (lam db - K r),
 
-again one Cholesky factor, of the order of the rows. It never divides by h, and lam (a + da) = s sigma u is the
-Newton-dual point: its gap is the Fenchel-Young slack of the losses alone.
+again with one Cholesky factor, of the order of the rows. It never divides by h, and lam (a + da) = s sigma u is the
+Newton-dual point, whose gap is the Fenchel-Young slack of the losses alone.
 
 Chapelle, Training a support vector machine in the primal, 2007. Rockafellar, Augmented Lagrangians and applications of
 the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismooth Newton augmented Lagrangian method,
@@ -41,34 +41,34 @@ from linsep.arrays import BoolArray, FloatArray
 from linsep.interrupts import lapack
 from linsep.losses import Loss, zero_margin
 
-MAX_STEPS = 60  # of Newton's method for one proximal term
+MAX_STEPS = 60  # Newton steps for one proximal term
 MAX_PROXIMAL_TERMS = 14
-# Smoothing of the proximal terms as a share of |x|^2/lam: the first, the factor from one to the next, the last.
+# Smoothing of the proximal terms relative to |x|^2/lam: the first, the factor from one to the next, the smallest.
 FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12
-POLISH_SMOOTHING = 1e-5  # the first smoothing, as such a share, from a solution to some digits
-POLISHES, EXACT = 3, 0.1  # proximal terms for that; the share of tol at which it is exact
-CLOSE = 1e-4  # the gap of a solution that is worth it
-NEAR = 0.05  # half the squared decrement of a step, as a share of the objective, from which its gap is looked at
-SUFFICIENT = 1e-4  # decrease of the objective, as a share of what the slope promises
-SMALL = 1e-3  # change of the objective, as a share of tol, that is none
-STRETCH = 0.03  # share of tol by which a model of a loss with a kink is stretched: see ``Found``
+POLISH_SMOOTHING = 1e-5  # first relative smoothing when an approximate solution is polished
+POLISHES, EXACT = 3, 0.1  # proximal terms of polishing; fraction of tol at which it ends
+CLOSE = 1e-4  # largest relative gap of a solution that is polished
+NEAR = 0.05  # half the squared decrement, relative to P, below which the gap is computed
+SUFFICIENT = 1e-4  # required decrease of the objective as a fraction of the predicted one (Armijo)
+SMALL = 1e-3  # relative change of the objective, as a fraction of tol, that is negligible
+STRETCH = 0.03  # fraction of tol by which a soft-margin model is scaled up: see ``Found``
 _HALVINGS = 60
 
 
 def applies(loss: Loss) -> bool:
-    """Whether the loss has such a conjugate and a kernel, and w = 0 is not the answer anyway."""
+    """Return whether the loss has a piecewise quadratic conjugate and a kernel, and is not minimal at w = 0."""
     known = loss.conjugate_quadratic is not None and loss.native is not None
     return known and not loss.zero_at_origin
 
 
 def covers(loss: Loss) -> bool:
-    """Whether the inner products of the rows are all that the loss needs."""
+    """Return whether this method supports the loss."""
     return applies(loss) or (loss.smooth and loss.convex and loss.native is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """The rows by their inner products: a problem but for the penalty."""
+    """Data of a problem, without the penalty, in terms of the Gram matrix K of the rows."""
 
     loss: Loss
     K: FloatArray
@@ -79,16 +79,16 @@ class Span:
 
     @cached_property
     def kink(self) -> FloatArray:
-        """sigma z at which the residual of each row is 0."""
+        """Signed score sigma z of each row at which its residual is 0."""
         return np.asarray(zero_margin(self.loss) - self.offset)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A dual point, the intercept, the relative gap and the Newton steps made.
+    """Result: dual point, intercept, relative gap and number of Newton steps.
 
-    The model is a = stretch s sigma u/lam, with the intercept stretch b. For the hinge it is a little longer than the
-    dual point believes: rows on the kink then have no loss that rounding could make up, however large C is.
+    The model is a = stretch s sigma u/lam, with the intercept stretch b. For the hinge ``stretch`` is slightly above 1,
+    so that rounding gives rows on the kink no loss, however large C is.
     """
 
     u: FloatArray
@@ -99,7 +99,7 @@ class Found:
 
 
 class _Newton:
-    """Where the method is: a = p/lam, b, and K a."""
+    """Iterate of the method: a = p/lam, b, and K a."""
 
     def __init__(
         self, span: Span, lam: float, tol: float, check: Callable[[], None] | None
@@ -113,29 +113,29 @@ class _Newton:
         self.stretch = 1.0 + STRETCH * tol if span.loss.soft_margin else 1.0
 
     def found(self) -> Found:
-        """The model as it is."""
+        """Return the current model and its gap."""
         u = self.dual()
         return Found(u, self.b, self.stretch, self.gap(u), self.steps)
 
     def place(self, u: FloatArray, b: float) -> None:
-        """Begin at the model that u believes in."""
+        """Start at the model a = s sigma u/lam of a dual point u."""
         self.a, self.b = self.mass * u / self.lam, b
         self.Ka = self.span.K @ self.a
 
     def _wanted(self, smoothing: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
-        """u before it is cut."""
+        """Return u before it is clipped to its interval."""
         span = self.span
         return (span.kink - span.sigma * (Ka + b)) / smoothing + u0
 
     def dual(self) -> FloatArray:
-        """u of the model, a = s sigma u/lam: from the margins it would come with the errors of these over smoothing."""
+        """Return u from a = s sigma u/lam; from the margins it would have their errors divided by the smoothing."""
         live = self.mass != 0.0
         u = np.divide(self.lam * self.a, self.mass, out=np.zeros_like(self.a), where=live)
         cut: FloatArray = np.clip(u, self.low, self.high)
         return cut
 
     def minimise(self, smoothing: float, u0: FloatArray) -> bool:
-        """Newton steps until the free rows stay; whether they did."""
+        """Make Newton steps until the set of free rows no longer changes; return whether that happened."""
         for _ in range(MAX_STEPS):
             if self._check is not None:
                 self._check()
@@ -169,7 +169,7 @@ class _Newton:
     def _target(
         self, smoothing: float, u0: FloatArray, u: FloatArray, free: BoolArray
     ) -> tuple[FloatArray, float] | None:
-        """Where the objective would have its minimum if the rows stayed free, or cut, as they are."""
+        """Return the minimiser (a, b) for fixed sets of free and clipped rows; None if the factorisation fails."""
         span, lam = self.span, self.lam
         F = np.flatnonzero(free & (span.weight > 0.0))
         p = self.mass * u
@@ -195,11 +195,11 @@ class _Newton:
         return p / lam, b
 
     def _intercept(self, smoothing: float, u0: FloatArray, Ka: FloatArray) -> float:
-        """The best intercept for these scores."""
+        """Return the optimal intercept for these scores, by bisection."""
 
         def slope(b: float) -> float:
             u = np.clip(self._wanted(smoothing, u0, Ka, b), self.low, self.high)
-            return float(self.mass @ u)  # falls as b rises
+            return float(self.mass @ u)  # decreasing in b
 
         reach = 1.0
         while not slope(self.b + reach) <= 0.0 <= slope(self.b - reach) and reach < 1e300:
@@ -213,7 +213,7 @@ class _Newton:
     def _length(
         self, smoothing: float, c: FloatArray, da: FloatArray, dKa: FloatArray, db: float
     ) -> tuple[float, float]:
-        """The step to the least objective along a direction, 1 if that is where it points, and the slope there."""
+        """Return the step size that minimises the objective along a direction, and the absolute slope at its start."""
         lam, span = self.lam, self.span
         dm = span.sigma * (dKa + db)
         first, second = lam * float(self.a @ dKa), lam * float(da @ dKa)
@@ -229,7 +229,7 @@ class _Newton:
             return 1.0, abs(start)
         low, high, f_low, f_high = 0.0, 1.0, start, end
         t = 1.0
-        for _ in range(_HALVINGS):  # regula falsi, halved where one end stays
+        for _ in range(_HALVINGS):  # regula falsi with the Illinois modification
             t = low - f_low * (high - low) / (f_high - f_low)
             f = slope(t)
             if abs(f) <= 1e-3 * abs(start) or high - low < 1e-12:
@@ -241,7 +241,7 @@ class _Newton:
         return t, abs(start)
 
     def descend(self) -> bool:
-        """Newton steps for a smooth loss until the gap is closed; whether it is."""
+        """Make Newton steps for a smooth loss until the gap closes; return whether it did."""
         for _ in range(MAX_STEPS):
             if self._check is not None:
                 self._check()
@@ -262,13 +262,13 @@ class _Newton:
         return False
 
     def _value(self, Ka: FloatArray, b: float, square: float) -> float:
-        """The objective."""
+        """Return the objective for the scores Ka + b and |w|^2 = ``square``."""
         span = self.span
         loss = span.loss.value(span.sigma * (Ka + b) + span.offset)
         return float(span.weight @ loss) + 0.5 * self.lam * square
 
     def _step(self) -> tuple[FloatArray, FloatArray, float, float] | None:
-        """Newton's step in a, in K a and in b, and its squared decrement."""
+        """Return the Newton step in a, K a and b, and its squared decrement; None if it cannot be computed."""
         span, lam = self.span, self.lam
         m = span.sigma * (self.Ka + self.b) + span.offset
         slope = self.mass * span.loss.slope(m)
@@ -293,10 +293,10 @@ class _Newton:
     def _sufficient(
         self, da: FloatArray, dKa: FloatArray, db: float, decrement: float, value: float
     ) -> tuple[float, bool]:
-        """The longest of the halved steps that lowers the objective enough; 0 if none does. Whether it fell at all."""
+        """Backtrack by halving to a sufficient decrease; return the step size (0: none) and whether P decreased."""
         squares = [float(x @ y) for x, y in ((self.a, self.Ka), (self.a, dKa), (da, dKa))]
         if decrement <= SMALL * self.tol * abs(value):
-            return 1.0, False  # rounding decides, and this is the last
+            return 1.0, False  # the decrease is below rounding: last step
         for t in 2.0 ** -np.arange(_HALVINGS):
             square = squares[0] + t * (2.0 * squares[1] + t * squares[2])
             new = self._value(self.Ka + t * dKa, self.b + t * db, square)
@@ -305,7 +305,7 @@ class _Newton:
         return 0.0, False
 
     def gap(self, u: FloatArray) -> float:
-        """Relative gap of the model that u believes in; terms of either sign do not cancel to less than they are."""
+        """Relative gap of the model of u; its absolute value is used because rounding may make the gap negative."""
         span, lam = self.span, self.lam
         a = self.mass * u / lam
         Ka = span.K @ a
@@ -321,9 +321,9 @@ class _Newton:
 # A gap that is not finite closes nothing.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
-    """What u/lam and b of a larger lam are here, if their gap is at most tol.
+    """Return the model of a larger lam, given as u/lam and b, if its gap at this lam is at most tol; else None.
 
-    A hinge without rows at the upper end has the same solution for every smaller lam.
+    A hinge problem without rows at the upper bound has the same solution for every smaller lam.
     """
     method = _Newton(span, lam, tol, None)
     method.place(np.clip(lam * mass, method.low, method.high), b)
@@ -334,7 +334,7 @@ def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Fou
 # A gap that is not finite closes nothing.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Found:
-    """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
+    """Polish the solution of a loss with a kink; exact if its set of free rows is nearly correct."""
     method = _Newton(span, lam, tol, None)
     method.place(u, b)
     best, share = method.found(), POLISH_SMOOTHING
@@ -350,7 +350,10 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
 # A gap that is not finite closes nothing.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
-    """The model of a larger lam, polished, if its gap here is at most tol: C has only enlarged its rounding errors."""
+    """Return the polished model of a larger lam if its gap at this lam is at most tol; else None.
+
+    Only models with a gap of at most CLOSE are polished: a larger C has merely amplified their rounding errors.
+    """
     method = _Newton(span, lam, tol, None)
     u = np.clip(lam * mass, method.low, method.high)
     method.place(u, b)
@@ -361,10 +364,10 @@ def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -
 
 
 def _by_smoothing(method: _Newton) -> Found:
-    """A smooth loss by way of less curved ones.
+    """Solve for a smooth loss by continuation from smoother losses.
 
-    Where |x|^2/lam is many times its smoothing, a first step cuts most rows at an end of the interval, and goes so
-    far that no length of it is of use. With a smoothing of |x|^2/lam none is cut; from there it comes down.
+    If |x|^2/lam is much larger than its smoothing, the first step clips most rows at an end of the interval, and is so
+    long that no step size along it helps. With a smoothing of |x|^2/lam none is clipped; it is then reduced in stages.
     """
     nothing, least = np.zeros_like(method.a), 1.0 / method.span.loss.curvature_bound
     method.place(nothing, 0.0)
@@ -385,9 +388,9 @@ def solve(
     start: tuple[FloatArray, float] | None = None,
     check: Callable[[], None] | None = None,
 ) -> Found:
-    """The dual point whose gap is at most tol, or the best one found. ``check`` may raise, to end it early.
+    """Return a model whose relative gap is at most tol, or the best one found. ``check`` may raise to stop early.
 
-    ``start`` is u/lam and b of a larger lam, of use to a smooth loss.
+    ``start`` is u/lam and b of a larger lam, used as a warm start for smooth losses.
     """
     method = _Newton(span, lam, tol, check)
     nothing = np.zeros_like(span.sigma)

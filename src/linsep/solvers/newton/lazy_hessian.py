@@ -1,15 +1,15 @@
-"""A factor of the Hessian that follows the curvatures of the rows at a distance, as a preconditioner.
+"""Preconditioner from a Hessian that is updated only for rows whose curvature has changed much.
 
-Problem: min lam/2 |w|^2 + sum s l(m) by Newton's method on dense rows with some hundred to some thousand features. H =
-lam + sum h x x' is made once, in single precision; from then on a row is added or subtracted only when its weight h
-has changed by more than a factor. What is left in M has eigenvalues of M^-1 H within that factor of 1, so that few
-products make a step exact, and a row takes part in one or two of all Hessians of a fit. Of the squared hinge, whose
-curvatures are 0 or 2, only the rows that pass the margin do.
+Problem: min lam/2 |w|^2 + sum s l(m) by Newton's method on dense rows with a few hundred to a few thousand features.
+H = lam + sum h x x' is computed once, in single precision; afterwards a row is added or subtracted only when its
+curvature h has changed by more than a factor. The resulting M has eigenvalues of M^-1 H within that factor of 1, so few
+products make a step accurate, and a row contributes to only one or two of all Hessians of a fit. For the squared hinge,
+whose curvatures are 0 or 2, only the rows that cross the margin are updated.
 
-M is made, or brought up to date, once conjugate gradients without that have taken half as long as it would take, so
-that a spectrum that needs no M, and one that needs it at once, both cost little more than the better choice.
+M is computed or updated once the conjugate gradient products so far have taken half as long as that would take: whether
+the spectrum needs M or not, the cost is then little more than that of the better choice.
 
-References: Keerthi and DeCoste, A modified finite Newton method, 2005 (rows that pass the margin). Erdogdu and
+References: Keerthi and DeCoste, A modified finite Newton method, 2005 (rows that cross the margin). Erdogdu and
 Montanari, Convergence rates of sub-sampled Newton methods, 2015 (approximate Hessians).
 """
 
@@ -27,26 +27,26 @@ from linsep.solvers.cost.work import Work, prices
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton.directions import REPAIRABLE, Preconditioner, truncated_work
 
-FACTOR = 12.0  # by which the weight of a row may differ from the one it has in M
-NEGLIGIBLE = 1e-3  # weight of a row that may be missing in M, as a share of the largest
-COPIED = 1024  # rows out of date up to which they are copied
-# Share of its price that products may cost before M is made, or brought up to date; the second if curvatures are
-# constant but for rows that pass a kink, so that M is H once it is up to date.
+FACTOR = 12.0  # largest ratio between the curvature of a row and its value in M
+NEGLIGIBLE = 1e-3  # curvature of a row, relative to the largest, that M may omit
+COPIED = 1024  # largest number of outdated rows that are copied
+# M is computed or updated once the products have cost this fraction of it; the second value is for updates if
+# curvatures change only at kinks, so that the updated M equals H.
 WORTH, WORTH_EXACT = 0.5, 0.05
 
 
 def _row_work(shape: Shape) -> Work:
-    """Counts of one row of a Gram matrix of dense rows."""
+    """Return the work of adding one dense row to a Gram matrix."""
     return {"single gram": 0.5 * shape.d**2}
 
 
 def _factor_work(shape: Shape) -> Work:
-    """Counts of a factorisation."""
+    """Return the work of a Cholesky factorisation."""
     return {"calls": 3.0, "factors": shape.d**3 / 3.0}
 
 
 def prices_of(problem: Problem) -> tuple[float, float]:
-    """Prices of one row of a Gram matrix and of a factorisation, in products with the Hessian of all rows."""
+    """Return the costs of one row of a Gram matrix and of a factorisation [products with the full Hessian]."""
     shape, known = Shape(problem.data.n, problem.data.d, problem.data.n_entries), prices()
     product = known.iteration(truncated_work, shape)
     row, factored = known.iteration(_row_work, shape), known.iteration(_factor_work, shape)
@@ -54,10 +54,10 @@ def prices_of(problem: Problem) -> tuple[float, float]:
 
 
 class LazyHessian:
-    """M^-1 for conjugate gradients, intercept eliminated: see above."""
+    """Preconditioner M^-1 for conjugate gradients with the intercept eliminated, see the module docstring."""
 
     def __init__(self, problem: Problem, products: float = 0.0) -> None:
-        """With ``products`` made before: at its price or beyond, M is made after the first one."""
+        """Start without M; ``products`` already made count, so that with inf M is computed after the next one."""
         self._row, self._factored = prices_of(problem)
         self.price = self._factored + self._row * problem.data.n
         self._mu: FloatArray | None = None
@@ -67,11 +67,11 @@ class LazyHessian:
         self._products = products  # since M was last made or brought up to date
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
-        """The factor as it is; None while there is none."""
+        """Return the current factor; None if there is none yet."""
         return None if self._factor is None else self._factor.apply
 
     def renew(self, problem: Problem, products: int) -> Preconditioner | None:
-        """The factor after so many products: made, or brought up to date."""
+        """Compute or update the factor if the products so far justify it; None if not."""
         self._products += 1
         worth = WORTH if self._factor is None or problem.loss.recedes else WORTH_EXACT
         if worth * self._factored > self._products:
@@ -85,14 +85,14 @@ class LazyHessian:
         return self._factor.apply
 
     def _outdated(self, problem: Problem) -> FloatArray:
-        """Change of the weight of every row, 0 where it is small enough."""
+        """Return the change of every row's curvature since it entered M; 0 if within the tolerance."""
         h, kept = problem.data.row_state(CURVATURE), self._weights
         floor = NEGLIGIBLE * float(h.max(initial=0.0))
         changed = (h > FACTOR * kept + floor) | (kept > FACTOR * h + floor)
         return np.where(changed, h - kept, 0.0)
 
     def _refresh(self, problem: Problem) -> None:
-        """Bring the sums up to date, or make them anew if that reads fewer rows."""
+        """Update the Gram matrix, or recompute it if that reads fewer rows, and factorise it."""
         h = problem.data.row_state(CURVATURE)
         present = np.where(h > NEGLIGIBLE * float(h.max(initial=0.0)), h, 0.0)
         if self._mu is None:
@@ -110,7 +110,7 @@ class LazyHessian:
         self._factor = self._factorise(problem)
 
     def _factorise(self, problem: Problem) -> Factor:
-        """Factor of M; once its smallest pivot cannot stand single precision, the sums are made in double."""
+        """Factorise M; recompute it in double precision if the smallest pivot is too small for single precision."""
         assert self._mu is not None
         if self._single and np.isfinite(self._sums).all():
             factor = Factor(self._schur(problem), definite=True)
@@ -122,7 +122,7 @@ class LazyHessian:
         return Factor(self._schur(problem), definite=True)
 
     def _gram(self, problem: Problem, weights: FloatArray) -> FloatArray:
-        """Gram of the rows with a weight: a copy of few of them is read by one kernel, without a pass over all."""
+        """Gram matrix of the rows with nonzero weight; if they are few, from a copy instead of a pass."""
         assert self._mu is not None
         rows = np.flatnonzero(weights)
         if len(rows) > COPIED:
@@ -143,7 +143,7 @@ class LazyHessian:
         return out.reshape(problem.order, problem.order)
 
     def _schur(self, problem: Problem) -> FloatArray:
-        """M among the weights, the intercept eliminated."""
+        """Return M for the weights, with the intercept eliminated (Schur complement)."""
         assert self._mu is not None
         H = problem.hessian_of(self._sums, self._mu)
         S = H[:-1, :-1]

@@ -1,8 +1,8 @@
-"""A whole fit in one native call (kernels/newton/fit.hpp), for problems where Python would cost more than the work.
+"""Fit small problems in one native call (kernels/newton/fit.hpp), where Python's overhead would exceed the work.
 
-Newton's method with Cholesky, as in ``solve.py``, on one block, by two threads if it is large enough. It polishes:
-small problems are solved far below tol, because one more step costs microseconds and makes weight 2 = row twice
-visible in the coefficients.
+Newton's method with Cholesky, as in ``solve.py``, on one block, with two threads if it is large enough. Small problems
+are polished, that is, solved far below tol: one more step costs microseconds, and a sample weight of 2 then gives the
+same coefficients as a repeated row to more digits.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
 from linsep.solvers.run import SAFETY, Run
 
-ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough for a pilot
+ENTRIES = 500_000  # largest number of stored entries; doubled if there are rows enough for a pilot
 FEATURES = 300
-_POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
-_POLISH_TOL = 1e-5  # who asks for less wants no digits
+_POLISH = 3e6  # multiply-adds of one Hessian up to which polishing costs next to nothing
+_POLISH_TOL = 1e-5  # no polishing for a larger tol
 MAX_STEPS = 200
-_SECONDS = 2.0  # longer than any native fit takes
-# Entries from which on a pilot saves more than it costs, given many rows per feature.
+_SECONDS = 2.0  # upper bound on the time of a native fit
+# Entries from which a pilot saves more than it costs, given many rows per feature.
 PILOT_ENTRIES = 400_000
 _PILOT_TOL = 1e-3
-# Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
-# Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
+# Sparse columns are often rare, and with a weak penalty a pilot overestimates the weights of columns that few of its
+# rows have. It then gets more rows; for the logistic loss, which is slow to reduce large weights, many more, or it is
+# skipped.
 _SPARSE_ROWS_PER_FEATURE = 150
 _WEAK_HARDNESS, _WEAK_ROWS, _WEAKER_HARDNESS, _MANY_ROWS = 1.0, 60, 100.0, 100
 _UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
 
 
 def fits(problem: Problem) -> bool:
-    """Whether the problem is one native block of modest size."""
+    """Return whether the problem is one block of moderate size with a compiled loss."""
     data = problem.data
     room = 2 * ENTRIES if _many_rows(problem) else ENTRIES
     small = data.n_entries <= room and data.d <= FEATURES
@@ -51,7 +52,7 @@ def fits(problem: Problem) -> bool:
 
 
 def work(shape: Shape) -> Work:
-    """Counts of one iteration: two sweeps, a Gram matrix, a factorisation, and no return to Python."""
+    """Return the work of one iteration: two sweeps, a Gram matrix and a factorisation, without calls from Python."""
     return {
         **{"native calls": 1.0, **sweeps(shape, 2.0), shape.storage + "gram": shape.pairs},
         "factors": shape.d**3 / 3.0,
@@ -59,20 +60,20 @@ def work(shape: Shape) -> Work:
 
 
 def ends_before(stop: Stop) -> bool:
-    """Whether a native fit, which does not look at the clock, surely ends before the user's limits."""
+    """Return whether a native fit, which does not check the limits, surely ends before they are reached."""
     in_time = stop.time_limit is None or stop.time_limit >= _SECONDS
     return in_time and (stop.max_passes is None or stop.max_passes >= 3 * MAX_STEPS + 1)
 
 
 def polishes(tol: float, entries: int, d: int) -> bool:
-    """Whether a few more digits than asked for cost next to nothing."""
+    """Return whether a solution more accurate than tol costs next to nothing."""
     return tol <= _POLISH_TOL and entries * (d + 8) <= _POLISH
 
 
 def run_native(
     problem: Problem, theta: FloatArray, tol: float, polish: bool
 ) -> tuple[int, float, float, Linearised, FloatArray]:
-    """Status, primal and dual value, dual point and closing sums of the native fit; theta becomes the answer."""
+    """Run the native fit; return status, primal and dual value, dual point and closing sums. Overwrites theta."""
     block = problem.data.whole
     assert block is not None
     base, step = theta.copy(), np.zeros(len(theta))
@@ -102,7 +103,7 @@ def _many_rows(problem: Problem) -> bool:
 
 
 def _pilot_rows(problem: Problem) -> int:
-    """The rows of a pilot that is worth its price; 0 if none is."""
+    """Return the number of rows of a pilot that saves more than it costs; 0 if none does."""
     data = problem.data
     if problem.lam == 0.0 or not _many_rows(problem):
         return 0
@@ -116,7 +117,7 @@ def _pilot_rows(problem: Problem) -> int:
 
 
 def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> FloatArray:
-    """The optimum of a pilot from theta, to three digits or to ``tol``; theta if it has none."""
+    """Return the optimum of a pilot, started from theta, to a relative gap ``tol``; theta if that fails."""
     start = theta.copy()
     if sub.native and sub.data.whole is not None:
         status = run_native(sub, start, tol, polish=False)[0]
@@ -125,13 +126,13 @@ def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> F
 
 
 def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
-    """A small pilot; None if it is not worth its price."""
+    """Return a pilot; None if it would cost more than it saves."""
     m = _pilot_rows(problem)
     return sampling.sub_problem(problem, m, seed) if m else None
 
 
 def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
-    """A pilot of a problem without a penalty, with one: few rows may be separable where all are not."""
+    """Return a pilot with a penalty for a problem without one: a subsample may be separable though the data are not."""
     if not problem.loss.recedes or problem.data.sparse or not _many_rows(problem):
         return None
     sub = sampling.sub_problem(problem, sampling.pilot_size(problem.data), seed)
@@ -139,10 +140,10 @@ def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """The whole fit, to be finished by another method if it is not certified.
+    """Fit in one native call; another method continues if the solution is not certified.
 
-    GIVEN_UP after too many steps; WORKING_PRECISION where arithmetic overflows or digits are missing (without a
-    penalty that is the end).
+    The status is GIVEN_UP after too many steps, and WORKING_PRECISION after overflow or loss of precision (without a
+    penalty that is the final result).
     """
     run = Run(problem, stop)
     data = problem.data
@@ -156,7 +157,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
     if status == _SEPARABLE:
         recession.refuse_separated(problem, theta)
-        recession.refuse_without_minimiser(problem)  # within rounding: decided exactly
+        recession.refuse_without_minimiser(problem)  # margins within rounding: decide exactly
     if status == _PRECISION and problem.lam == 0.0:
         recession.refuse_receding(problem, theta)
         value, _ = problem.value_gradient(theta)
@@ -164,7 +165,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.record(value)
         return run.solution(Status.WORKING_PRECISION, theta, dual)
     if status == GAP_CLOSED and math.isfinite(primal):
-        run.lower = min(lower, primal)  # rounding may put one above the other
+        run.lower = min(lower, primal)  # rounding may put the lower bound above the objective
         run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)
         return run.solution(Status.CERTIFIED, theta, dual)

@@ -2,11 +2,11 @@
 
 Problem: min lam/2 |w|^2 + sum s l(m), lam > 0. With the last changes S of the point and Y of the gradient, and M an
 approximation of the Hessian, the step is -B g where B is the BFGS update of gamma M^-1 by all pairs of S and Y. M is
-the diagonal of the Hessian of some rows. Where the gradient falls so slowly that the Hessian of a larger sample is paid
-back, M becomes that; where the sample does not help either, another direction takes over for good.
+the diagonal of the Hessian of some rows. If the gradient decreases so slowly that the Hessian of a larger sample pays,
+M becomes that Hessian; if this does not help either, another direction takes over permanently.
 
-A Newton step by conjugate gradients has to be solved accurately before the next one begins. L-BFGS does not begin anew
-at every step, so it needs about half as many passes where the Hessian is well conditioned.
+A Newton step by conjugate gradients starts from nothing and has to be solved accurately. L-BFGS keeps its curvature
+information between steps, so it needs about half as many passes if the Hessian is well conditioned.
 
 References: Liu and Nocedal, On the limited memory BFGS method, 1989. Byrd, Nocedal and Schnabel, Representations of
 quasi-Newton matrices, 1994 (compact form).
@@ -31,47 +31,47 @@ from linsep.solvers.run import Run
 
 MEMORY, LEAST_MEMORY = 20, 5  # pairs; fewer if products with them would cost as much as a sweep
 PAIR = 20  # entries per feature for which a sweep costs as much as the products with a pair
-SAMPLE = 256  # rows that show the diagonal and the first step
-WINDOW = 5  # steps over which the decrease of the gradient is measured, at least
-REST = 12.0  # steps that are left, about, with the Hessian of a sample
-CHEAP = 3.0  # price of a Hessian that is made at once if it promises much
-PATIENCE = 2  # predictions in a row that steps take too long
-CLOSED = 0.85  # gap that the gradient leaves, as a part of tol, at which the fit ends
-EVEN = 4.0  # ratio of the sizes of dense columns up to which they count as equal
+SAMPLE = 256  # rows from which the diagonal and the first step are estimated
+WINDOW = 5  # smallest number of steps over which the decrease of the gradient is measured
+REST = 12.0  # approximate number of remaining steps with the Hessian of a sample
+CHEAP = 3.0  # cost [sweeps] up to which a promising Hessian is computed before the first step
+PATIENCE = 2  # consecutive predictions of too many steps before a change
+CLOSED = 0.85  # fraction of tol up to which the gap due to the gradient ends the fit
+EVEN = 4.0  # largest ratio of the squared sizes of dense columns that count as equal
 
 
 class Sampled(Protocol):
-    """Hessian of a sample of the rows."""
+    """Hessian of a sample of the rows, as a preconditioner."""
 
-    price: float  #: of making it [sweeps]
+    price: float  #: cost of computing it [sweeps]
 
     def promises(self, some: Problem, mu: FloatArray) -> bool:
-        """Whether the features of some rows, with the curvatures of a sweep, are so correlated that it will pay."""
+        """Return whether the features of a few rows are so correlated that the Hessian will pay."""
         ...
 
     def refresh(self, theta: FloatArray) -> None:
-        """Make it at theta."""
+        """Compute the Hessian at theta."""
         ...
 
     def __call__(self, problem: Problem) -> Preconditioner:
-        """Its inverse among the weights, the intercept eliminated."""
+        """Return its inverse for the weights, with the intercept eliminated."""
         ...
 
 
 class _Start(NamedTuple):
-    """Centre mu of the rows, diagonal of M for (w, c), c = b + mu.w, and the first gamma."""
+    """Initial quantities: centre mu of the rows, diagonal of M for (w, c), c = b + mu.w, and the first gamma."""
 
     mu: FloatArray
     diagonal: FloatArray
     gamma: float
-    error: float  #: of mu: its standard deviation
-    at_once: bool  #: whether a better M is made before the first step
+    error: float  #: standard error of mu
+    at_once: bool  #: whether a better M is computed before the first step
 
 
 def _start(
     problem: Problem, theta: FloatArray, g: FloatArray, seed: int, better: Sampled | None
 ) -> _Start:
-    """From the moments of some rows; of all rows if they are few or sparse, where columns may be rare."""
+    """Compute the initial quantities from a sample; from all rows if they are few or sparse (rare columns)."""
     some = problem
     if problem.data.n > 2 * SAMPLE:
         some = sampling.sub_problem(problem, SAMPLE, seed)
@@ -97,9 +97,10 @@ def _start(
 def _sizes(
     problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
 ) -> FloatArray:
-    """The diagonal of M among the weights; one number for dense columns of about equal size.
+    """Diagonal of M for the weights; constant if the columns are dense and of similar size.
 
-    Then all points stay in the span of the rows, and no error arises in directions that only the penalty curves.
+    With a constant diagonal all iterates stay in the span of the rows, without errors in directions that have no
+    curvature but that of the penalty.
     """
     diagonal = diagonal_of(problem, intercept, moments)
     if not problem.data.sparse and diagonal.max() <= EVEN * diagonal.min():
@@ -108,7 +109,7 @@ def _sizes(
 
 
 class _Pairs:
-    """The last changes S of the point and Y of the gradient, with their products."""
+    """The last changes S of the point and Y of the gradient, with the inner products of the compact form."""
 
     def __init__(self, order: int, most: int, on_disk: bool = False) -> None:
         self.S, self.Y = (RecentVectors(most, order, on_disk) for _ in range(2))
@@ -120,7 +121,7 @@ class _Pairs:
         return len(self.S)
 
     def add(self, s: FloatArray, y: FloatArray, z: FloatArray) -> None:
-        """Append a pair, with z = M^-1 y; the oldest one makes room."""
+        """Append a pair, with z = M^-1 y, replacing the oldest one if the storage is full."""
         if len(self) == len(self._D):
             self._D[:-1] = self._D[1:].copy()
             for products in (self._R, self._YZ):
@@ -136,25 +137,25 @@ class _Pairs:
         self._YZ[: k + 1, k] = self._YZ[k, : k + 1] = self.Y.dots(z)
 
     def change_metric(self, solve: Callable[[FloatArray], FloatArray]) -> None:
-        """Let ``solve`` multiply by M^-1 from now on."""
+        """Recompute the stored products for a new M; ``solve`` multiplies by M^-1."""
         for k, y in enumerate(self.Y):
             self._YZ[: len(self), k] = self.Y.dots(solve(y))
 
     def clear(self) -> None:
-        """Forget all pairs."""
+        """Remove all pairs."""
         self.S.clear()
         self.Y.clear()
 
     @property
     def gamma(self) -> float:
-        """s.y / y.M^-1 y of the last pair."""
+        """Scale gamma = s.y / y.M^-1 y of the last pair."""
         k = len(self) - 1
         return float(self._D[k] / self._YZ[k, k])
 
     def times(
         self, g: FloatArray, z: FloatArray, gamma: float, solve: Callable[[FloatArray], FloatArray]
     ) -> FloatArray:
-        """B g for z = M^-1 g, in compact form; ``solve`` multiplies by M^-1."""
+        """Return B g, given z = M^-1 g, in compact form; ``solve`` multiplies by M^-1."""
         k = len(self)
         if not k:
             return gamma * z
@@ -168,7 +169,7 @@ class _Pairs:
 
 
 def _last_step(problem: Problem, g: FloatArray, size: float) -> Step:
-    """The intercept's Newton step alone: its dual point is feasible, and its gap is that of the weights' gradient."""
+    """Newton step of the intercept alone: its dual point is feasible, and the gap is that of the weights' gradient."""
     step = np.zeros(problem.order)
     h = problem.curvature_sum() if problem.fit_intercept else 0.0
     step[-1] = -g[-1] / h if h > 0.0 else 0.0
@@ -176,14 +177,14 @@ def _last_step(problem: Problem, g: FloatArray, size: float) -> Step:
 
 
 class QuasiNewton:
-    """The step above; ``fallback`` takes over when more than ``longest`` steps seem to be left."""
+    """L-BFGS direction; ``fallback`` takes over if more than ``longest`` further steps are predicted."""
 
     def __init__(
         self, fallback: Direction, seed: int, longest: float, sampled: Sampled | None = None
     ) -> None:
         self._fallback, self._seed, self._longest = fallback, seed, longest
         self._sampled = sampled
-        self._inverse: Preconditioner | None = None  # of the sample's Hessian
+        self._inverse: Preconditioner | None = None  # inverse of the sample's Hessian
         self._start: _Start | None = None
         self._pairs = _Pairs(0, 0)
         self._last: tuple[FloatArray, FloatArray, FloatArray] | None = None  # point, g, M^-1 g
@@ -198,7 +199,7 @@ class QuasiNewton:
         if self._start is None:
             pairs = problem.data.n_entries // (PAIR * max(1, problem.data.d))
             if not pairs and problem.data.location is not Location.CLUSTER:
-                self.steps = -1  # conjugate gradients take more sweeps and less time
+                self.steps = -1  # conjugate gradients take more sweeps but less time
                 return self._fallback(run, theta, value, g)
             first = _start(problem, theta, g, self._seed, self._sampled)
             self._start = first._replace(
@@ -210,7 +211,7 @@ class QuasiNewton:
         self.steps += 1
         mu = self._start.mu
         slope = centre_gradient(g, mu)
-        mapped_vectors.release(g)  # here and below: memory is short when rows are on disk
+        mapped_vectors.release(g)  # here and below: saves memory if the rows are on disk
         size = math.sqrt(dot(slope[:-1], slope[:-1]))
         self._sizes.append(size)
         goal = math.sqrt(2.0 * problem.lam * run.stop.tol * abs(value))
@@ -228,14 +229,14 @@ class QuasiNewton:
         return step, decrement, math.inf
 
     def give_way(self) -> bool:
-        """Leave the rest to the fallback, or to what takes its place."""
+        """Change to the fallback, or let the fallback change its direction."""
         if self.steps < 0 or self._start is None:
             return self._fallback.give_way()
         self.steps = -1
         return True
 
     def _too_slow(self, size: float, goal: float) -> bool:
-        """Whether too many steps are left, twice in a row, or a better M is cheap and promises much."""
+        """Return whether PATIENCE predictions in a row exceed the allowed steps, or a cheap better M is promising."""
         assert self._start is not None
         better = self._sampled if self._inverse is None else None
         if better is not None and self._start.at_once:
@@ -246,13 +247,13 @@ class QuasiNewton:
         rate = math.log(self._sizes[-1 - steps] / size) / steps
         left = math.log(size / goal) / rate if rate > 0.0 else math.inf
         allowed = self._longest if better is None else better.price + REST
-        # The longer the steps take, the less their prediction is believed.
+        # Allow fewer remaining steps the more have been made: the predictions were too optimistic.
         allowed = max(REST, allowed - 0.5 * self.steps)
         self._slow = self._slow + 1 if left > allowed else 0
         return self._slow >= PATIENCE
 
     def _improve(self, problem: Problem, theta: FloatArray) -> bool:
-        """Take the Hessian of the sample; whether there is one, not yet taken."""
+        """Use the Hessian of the sample as M; False if there is none or it is already in use."""
         if self._sampled is None or self._inverse is not None:
             return False
         self._sampled.refresh(theta)
@@ -265,7 +266,7 @@ class QuasiNewton:
         return True
 
     def _solve(self, v: FloatArray) -> FloatArray:
-        """M^-1 v."""
+        """Return M^-1 v."""
         assert self._start is not None
         out: FloatArray = v / self._start.diagonal
         mapped_vectors.release(self._start.diagonal)
@@ -276,7 +277,7 @@ class QuasiNewton:
     def _remember(
         self, run: Run[Problem], theta: FloatArray, slope: FloatArray, z: FloatArray
     ) -> None:
-        """Add the last change, if P is convex along it beyond rounding."""
+        """Store the last pair of changes if its curvature s.y is positive beyond rounding."""
         assert self._start is not None
         here = theta.copy()
         here[-1] += dot(self._start.mu, theta[:-1])
@@ -290,7 +291,7 @@ class QuasiNewton:
         self._last = run.stored(here), run.stored(slope), run.stored(z)
 
     def _step(self, slope: FloatArray, z: FloatArray) -> tuple[FloatArray, float]:
-        """-B g and the squared decrement g.B g."""
+        """Return the step -B g and the squared decrement g.B g."""
         assert self._start is not None
         if len(self._pairs):
             gamma = self._pairs.gamma

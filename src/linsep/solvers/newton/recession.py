@@ -1,13 +1,14 @@
-"""Without a penalty, is there a minimiser at all?
+"""Decide whether an unpenalised problem with a receding loss has a minimiser; raise SeparableData if not.
 
-A loss that recedes, as the logistic and the exponential one, falls for ever. P has no minimiser iff some direction
-v != 0 moves no row the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
-strictly positive: the classes are separable. Otherwise quasi-separable: rows with ``x~_i.v = 0`` stay.
+A receding loss, such as the logistic or the exponential one, decreases for ever as the margin grows. P has no minimiser
+iff a direction v decreases no margin and increases at least one: ``sigma_i x~_i.v >= 0`` for all i, not all zero. If
+all are strictly positive, the classes are separable, otherwise quasi-separable: margins with ``x~_i.v = 0`` are
+constant.
 
-Where a run ends with rows whose curvature is nothing, or without a proof, the question is put to ``separability``,
-which answers it with a proof. Only beyond the number of features that it examines, a candidate is read off the run
-itself: rows that v moves have run away, so v lies in the null space of the Hessian of the rows that stayed,
-along theta. The candidate is then checked against every row.
+If a run ends with rows of negligible curvature, or without a proof, ``separability`` decides with a proof. Beyond the
+number of features that it supports, the final iterate gives a candidate: rows whose margin v increases have lost their
+curvature, so v is the part of theta in the null space of the Hessian of the other rows. The candidate is then checked
+on every row.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from linsep.problem.gram import symmetric
 from linsep.separability import WIDE, Inseparable, Separable, decide
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE
 
-NEARLY_SEPARATED = 0.1  # objective, as a share of that at 0, below which classes may be separated
-FAR = 1e-6  # curvature beside the largest of a row that may have run away
-GONE = 1e-12  # curvature of a row that has run away
+NEARLY_SEPARATED = 0.1  # objective relative to that at 0 below which the classes may be separable
+FAR = 1e-6  # curvature, relative to the largest, of a row whose margin may tend to infinity
+GONE = 1e-12  # curvature of a row whose margin tends to infinity
 MAX_FEATURES = 4000
-SLACK = 1e-9  # relative size of a score change that counts as none
+SLACK = 1e-9  # relative change of a score that counts as zero
 
 
 def falls_for_ever(problem: Problem) -> bool:
-    """Whether a minimiser may fail to exist."""
+    """Return whether a minimiser may fail to exist: no penalty and a receding loss."""
     unpenalised = problem.lam == 0.0 and problem.penalty.l1 == 0.0
     return unpenalised and problem.loss.recedes
 
 
 def separates(problem: Problem, theta: FloatArray) -> bool:
-    """Whether every row with weight surely has margin > 0, the rounding of its score considered (one pass)."""
+    """Return whether every row of positive weight has margin > 0 beyond rounding errors. One pass."""
     problem.passes += 1
     d = problem.data.d
 
@@ -57,9 +58,9 @@ def separates(problem: Problem, theta: FloatArray) -> bool:
 
 
 def refuse_separated(problem: Problem, theta: FloatArray, value: float = 0.0) -> None:
-    """Raise if theta, where P is ``value``, separates the classes and nothing bounds its length.
+    """Raise if theta, with objective ``value``, separates the classes of an unpenalised problem.
 
-    On a cluster, where that takes a round, only once P is so small that it may soon be 0.
+    On a cluster, where the check takes a round, only if the objective is at most NEARLY_SEPARATED of that at 0.
     """
     if not falls_for_ever(problem):
         return
@@ -71,7 +72,7 @@ def refuse_separated(problem: Problem, theta: FloatArray, value: float = 0.0) ->
 
 
 def refuse_receding(problem: Problem, theta: FloatArray) -> None:
-    """Raise if the run has ended at infinity: theta is where it stopped."""
+    """Raise if the final iterate theta of a run diverges along a direction in which the objective decreases."""
     if not falls_for_ever(problem):
         return
     problem.value_gradient(theta)
@@ -90,7 +91,7 @@ def refuse_receding(problem: Problem, theta: FloatArray) -> None:
 
 
 def refuse_without_minimiser(problem: Problem) -> None:
-    """Raise if the classes are separable or quasi-separable, and the loss falls for ever."""
+    """Raise if the classes are separable or quasi-separable and the loss recedes, decided with a proof."""
     if not falls_for_ever(problem) or problem.data.d > WIDE or not _two_sided(problem):
         return
     answer = decide(problem.data, fit_intercept=problem.fit_intercept)
@@ -132,12 +133,12 @@ def refuse_unpenalised_separation(problem: GroupProblem) -> None:
 
 
 def _two_sided(problem: Problem) -> bool:
-    """Whether there are rows of both classes, or no intercept to separate one class with."""
+    """Return whether both classes have rows, or there is no intercept (which alone separates a single class)."""
     return not problem.fit_intercept or bool(problem.data.counts().all())
 
 
 def _any_far(problem: Problem) -> bool:
-    """Whether some row of the last sweep has next to no curvature (no pass over X)."""
+    """Return whether some row of the last sweep has negligible curvature. No pass over X."""
 
     def add(block: Block, out: FloatArray) -> tuple[float, float]:
         s = block.weights()
@@ -149,7 +150,7 @@ def _any_far(problem: Problem) -> bool:
 
 
 def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
-    """The part of theta that moves no row that stayed, if there is one."""
+    """Return the part of theta that changes no score of the rows with curvature; None if it is zero. One pass."""
     mu, order = problem.centre(), problem.order
     problem.passes += 1
 
@@ -179,7 +180,7 @@ def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
 
 
 def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
-    """How many rows v moves the wrong way and the right way (one pass)."""
+    """Count the rows whose margin decreases along v, and those whose margin increases. One pass."""
     problem.passes += 1
     size = float(np.sqrt(v[:-1] @ v[:-1]))
 
@@ -199,7 +200,7 @@ def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
 def separable(
     theta: FloatArray, right: int | None = None, moved: IntArray | None = None
 ) -> SeparableData:
-    """The error that shows the direction; ``right`` rows move if it is only quasi-separation."""
+    """Return the error with the direction theta; for quasi-separation ``right`` counts the rows that it classifies."""
     length = float(np.sqrt(theta[:-1] @ theta[:-1])) or 1.0
     direction = (theta[:-1] / length, float(theta[-1] / length))
     if right is None:

@@ -1,12 +1,12 @@
 """Newton's method for smooth losses, with the Newton-dual certificate.
 
-Problem: min lam/2 |w|^2 + sum s l(m). Each step solves H delta = -g, by one of the directions of
-``directions.py``, and tries the unit step. The dual point ``u = -(l'(m) + l''(m) sigma dz)`` that belongs to the
-step makes ``v = lam (w + delta)`` exact up to the residual of the linear solve, so that the duality gap
-is the Fenchel-Young slack of the losses: fourth order in the step, and free of 1/lam. So the pass that
-closes the gap is tried in place of the next sweep once the step is short.
+Problem: min lam/2 |w|^2 + sum s l(m). Each iteration solves H delta = -g, by one of the directions of
+``directions.py``, and tries the unit step. The dual point ``u = -(l'(m) + l''(m) sigma dz)`` of the step
+makes ``v = lam (w + delta)`` exact up to the residual of the linear solve, so that the duality gap
+is the Fenchel-Young slack of the losses: fourth order in the step, and independent of 1/lam. Once the step
+is short, a closing pass therefore replaces the next sweep.
 
-When P would rise, the step is found by bracketing the zero of the derivative along delta; with this
+If the unit step increases P, a line search brackets the zero of the derivative along delta; with this
 exact search Newton's method is finite for piecewise quadratic losses (Keerthi and DeCoste 2005).
 """
 
@@ -22,36 +22,36 @@ from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
 from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run
 
-FINE = 1e-15  # a decrement below this share of P is rounding noise
-WRONG_CURVATURE_STEP = 0.1  # length of a step that shows the curvatures to be wrong
-SHORT_STEP = 0.3  # length of a step that counts as short
-SEARCHES = 12  # passes of a line search, at most
+FINE = 1e-15  # a squared decrement below this fraction of P is rounding noise
+WRONG_CURVATURE_STEP = 0.1  # step size below which the curvatures are considered wrong
+SHORT_STEP = 0.3  # step size below which a step counts as short
+SEARCHES = 12  # largest number of passes of a line search
 MAX_STEPS = 500
-HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # lengths of steps that are tried first
+HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # first step sizes of a line search
 
 Step = tuple["FloatArray", float, float]  # delta, the squared decrement, |r|^2
 Known = tuple["FloatArray", "FloatArray"]  # P and its derivative at some steps
 
 
 class Attempt(Protocol):
-    """Chooses the point after theta, and tries it in one pass: closing sums, sweep and a look along the step."""
+    """Choose the next point and evaluate it in one pass: closing sums, gradient, and the objective along the step."""
 
     def __call__(
         self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
     ) -> Tried:
-        """Return what was found."""
+        """Return the results of the pass."""
         ...
 
 
 class Direction(Protocol):
-    """Solves H delta = -g at theta, where the last sweep was made."""
+    """Solve H delta = -g at theta, where the last sweep stored the curvatures."""
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
-        """Return the step, the squared decrement -g.delta, and |r|^2 of r = H delta + g (inf: unknown)."""
+        """Return the step, the squared decrement -g.delta, and |r|^2 of the residual r = H delta + g (inf: unknown)."""
         ...
 
     def give_way(self) -> bool:
-        """Change to a more exact direction after a step that did not lower P; False if there is none."""
+        """Change to a more accurate direction after a step that did not decrease P; False if there is none."""
         ...
 
 
@@ -62,11 +62,11 @@ def exact_step(
     slope: float,
     known: Known | None = None,
 ) -> float:
-    """Minimiser of P along theta + t delta, t in (0, 1]: a few passes, eight steps in each.
+    """Minimise P along theta + t delta, t in (0, 1], and return t: a few passes with eight step sizes each.
 
-    The derivative rises from ``slope`` < 0; its zero is bracketed by even steps and by the secant, which
-    hits it as soon as the bracket lies within one piece of a piecewise quadratic. Where passes are dear, what
-    is ``known`` of P at HALVINGS gives the bracket, and the secant alone must do.
+    The derivative increases from ``slope`` < 0; its zero is bracketed by equidistant points and the secant, which
+    is exact once the bracket lies within one piece of a piecewise quadratic. On a cluster the values ``known``
+    at HALVINGS give the bracket, and the secant step is taken without further passes.
     """
     a, b, fa, fb = 0.0, 1.0, slope, np.inf
     steps = HALVINGS
@@ -84,7 +84,7 @@ def exact_step(
         if first < len(steps):
             b, fb = float(steps[first]), float(slopes[first])
         elif fb == np.inf:
-            return 1.0  # still falling at the unit step
+            return 1.0  # P still decreases at the unit step
         if min(-fa, abs(fb)) <= -1e-9 * slope or b - a <= 1e-12 * b:
             return a if -fa <= abs(fb) else b
         if known is not None and a > 0.0:
@@ -97,10 +97,10 @@ def exact_step(
 
 
 class _Curvatures:
-    """Which curvatures the next step uses, for losses with straight tails.
+    """Choice of the curvatures for the next step, for losses with straight tails.
 
-    Newton's own, unless they are missing where there is slope, or led to a short step: then secant ones
-    (a majorant: each step descends) for a few steps, twice as many each time.
+    Second derivatives, unless all vanish while the gradient does not, or led to a short step: then secant curvatures
+    (a majorant, so each step decreases P) for a few steps, twice as many each time.
     """
 
     def __init__(self, needed: bool) -> None:
@@ -109,14 +109,14 @@ class _Curvatures:
         self._hold, self._left = 1, 0
 
     def to_secant(self) -> bool:
-        """Switch, if that is a way out."""
+        """Switch to secant curvatures; False if they are not needed or already in use."""
         if not self.needed or self.blend:
             return False
         self.blend, self._left, self._hold = 1.0, self._hold, min(16, 2 * self._hold)
         return True
 
     def after_step(self, length: float, tiny: bool) -> bool:
-        """Count the step; says whether the next one needs other curvatures."""
+        """Count the step; return whether the next one needs other curvatures."""
         if not self.blend:
             return length < WRONG_CURVATURE_STEP and self.to_secant()
         self._left -= 1
@@ -127,7 +127,7 @@ class _Curvatures:
 
 
 def _no_curvature(problem: Problem, g: FloatArray) -> bool:
-    """Whether the intercept has a gradient but no row has curvature (no pass over X)."""
+    """Return whether the intercept has a nonzero gradient but no row has curvature. No pass over X."""
     if not problem.loss.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
         return False
     return problem.curvature_sum() == 0.0
@@ -140,7 +140,7 @@ def solve(
     direction: Direction,
     attempt: Attempt | None = None,
 ) -> Solution:
-    """Newton's method from theta; ``attempt`` may choose the points, and do all at once there."""
+    """Run Newton's method from theta; ``attempt``, if given, chooses each point and evaluates it in one pass."""
     run = Run(problem, stop)
     theta = theta.copy()
     dual = Linearised(theta.reshape(-1, 1), np.zeros((len(theta), 1)))
@@ -170,7 +170,7 @@ def solve(
                 length, trial, new_value, g = _advance(
                     run, theta, value, g, found, curvatures, tried
                 )
-                del found, delta, tried  # memory is short during a pass
+                del found, delta, tried  # reduces peak memory during the next pass
                 if tiny or new_value < value:
                     theta, value = run.stored(trial), new_value
                     run.record(value)
@@ -197,7 +197,7 @@ def solve(
 
 
 def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
-    """Where no step helps: a proof after all, the refusal that is due, or working precision."""
+    """Return the status after no step decreases P; raise if there is no minimiser."""
     recession.refuse_receding(run.problem, theta)
     closed = run.problem.lam > 0.0 and run.settle(theta, dual)
     return Status.CERTIFIED if closed else Status.WORKING_PRECISION
@@ -212,7 +212,7 @@ def _try_to_close(
     dual: Linearised,
     attempt: Attempt | None,
 ) -> tuple[bool, Tried | None]:
-    """Whether the gap is closed at the point that ``attempt`` chooses, which is returned, or after a short step."""
+    """Return whether the gap closes at the point of ``attempt`` (also returned), or after a short step."""
     if attempt:
         tried = attempt(run, theta, value, g, dual)
         return run.close(tried.at, dual, tried.sums), tried
@@ -222,8 +222,8 @@ def _try_to_close(
 
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
-    """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
-    # The gap goes like the decrement squared.
+    """Return whether step and residual are so small that the dual point of the step may close the gap."""
+    # The gap is proportional to the square of the squared decrement.
     near = max(CLOSING_DECREMENT, min(0.05, float(np.sqrt(2 * stop.tol))))
     if problem.lam == 0.0 or 0.5 * decrement > near * value:
         return False
@@ -239,10 +239,10 @@ def _advance(
     curvatures: _Curvatures,
     tried: Tried | None,
 ) -> tuple[float, FloatArray, float, FloatArray]:
-    """The unit step, or the exact one when P would rise: length, point, value and gradient there.
+    """Take the unit step, or a line search if it increases P; return step size, point, value and gradient.
 
-    Another point may have been ``tried`` in its place already. If the step is not Newton's (its residual is unknown),
-    the zero of the secant of the derivative is tried before the exact step.
+    If a point was already ``tried``, it replaces the unit step. If the step is not Newton's (its residual is unknown),
+    the zero of the secant of the derivative is tried before the line search.
     """
     delta, decrement, left = step
     length, trial, known = 1.0, theta + delta, None

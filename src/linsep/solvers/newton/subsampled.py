@@ -1,8 +1,8 @@
-"""Dense rows: the measured recipes.
+"""Newton's method started or preconditioned by a pilot: the fastest measured combinations for dense rows.
 
 Few features: a pilot by the native Newton method, then Newton-Cholesky on all rows. More features: quasi-Newton steps,
-with the Hessian of a pilot if there are many rows and features are correlated or steps are slow. Where that is slow
-too, it preconditions conjugate gradients, and where these cost more than a factorisation, Cholesky factors follow.
+with the Hessian of a pilot if there are many rows and features are correlated or steps are slow. If that is slow too,
+this Hessian preconditions conjugate gradients; once these cost more than a factorisation, Newton-Cholesky takes over.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from linsep.solvers.newton.quasi_newton import REST, QuasiNewton
 from linsep.solvers.run import Run, linearised
 
 MANY = 25  # rows per feature from which a pilot's Hessian is a good preconditioner
-PILOT_PART = 0.1  # the share of the rows that makes it
-GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
-HARD = 12  # products in a step after which the pilot's Hessian is made anew
-#: Products in a step with a Hessian that is up to date, after which single precision is to blame.
+PILOT_PART = 0.1  # share of the rows in the pilot
+GRAM_PASSES = 20  # a Hessian of d features costs about d/20 products
+HARD = 12  # products in a step after which the pilot's Hessian is recomputed
+#: Products in a step with an up-to-date Hessian after which single precision is considered too inaccurate.
 MAX_PRODUCTS = 100
-#: Rows for each feature that make a pilot at least, and at most unless they are a small share.
+#: Rows per feature of a pilot: at least, and at most unless PILOT_PART of the rows are more.
 PILOT_ROWS, PILOT_MOST = 10, 40
-CORRELATED = 0.3  # squared correlations of a feature, summed, from which a pilot beats the diagonal
-PILOT_PRICE = 1.5  # products that its Gram matrix may cost in any case
-LONGEST = 30.0  # quasi-Newton steps that may be left with the Hessian of a pilot
-CHEAP_HESSIAN = 2.0  # products that a Hessian of all rows may cost for a pilot's to be of no use
-INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
+CORRELATED = 0.3  # sum of squared correlations of a feature from which a pilot beats the diagonal
+PILOT_PRICE = 1.5  # products that the pilot's Gram matrix may always cost
+LONGEST = 30.0  # largest predicted number of remaining quasi-Newton steps with a pilot's Hessian
+CHEAP_HESSIAN = 2.0  # cost [products] of the full Hessian up to which a pilot's does not pay
+INTERPOLATED = 1e-16  # objective, relative to that of the null model, that is rounding error
 
 
 def cholesky_work(shape: Shape) -> Work:
-    """Counts of one iteration: two sweeps, a Gram matrix (in single precision if rows are dense), a factorisation."""
+    """Return the work of one iteration: two sweeps, a Gram matrix (dense: single precision), a factorisation."""
     gram = "sparse gram" if shape.sparse else "single gram"
     return {
         **{"calls": 3.0, **sweeps(shape, 2.0), gram: shape.pairs},
@@ -62,7 +62,7 @@ def cholesky_work(shape: Shape) -> Work:
 
 
 def preconditioned_work(shape: Shape) -> Work:
-    """Counts of one product or sweep, with its part of the Hessian of a pilot, or of all rows if these are few."""
+    """Return the work of one product or sweep, with its share of the Hessian of a pilot (of all rows if few)."""
     part = PILOT_PART if shape.n >= MANY * shape.d else 1.0
     return {
         **truncated_work(shape),
@@ -74,16 +74,16 @@ def preconditioned_work(shape: Shape) -> Work:
 
 
 def pilot_pays(problem: Problem) -> bool:
-    """Whether the Hessian of all rows costs so much that the Hessian of a sample may save time.
+    """Return whether the Hessian of all rows is so expensive that the Hessian of a sample may save time.
 
-    It saves little where both are cheap, and steps with it are slow where the sample misses rare values.
+    If both are cheap it saves little, and convergence is slow if the sample misses rare values.
     """
     row, factored = prices_of(problem)
     return factored + row * problem.data.n > CHEAP_HESSIAN
 
 
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Newton-Cholesky on all rows, from the optimum of a pilot if that is worth its price."""
+    """Newton-Cholesky on all rows, started from the optimum of a pilot if that pays."""
     data, mu = problem.data, None
     if _may_interpolate(problem) and not theta.any():
         run = Run(problem, stop)
@@ -97,7 +97,7 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
         first = (native_newton.worthy_pilot if penalised else native_newton.penalised_pilot)(
             problem, seed
         )
-        if first is not None:  # its rows tell the centre too, and are at hand
+        if first is not None:  # the pilot also gives the centre without another pass
             theta, mu = native_newton.pilot_optimum(first, theta), first.centre()
     mu = problem.centre() if mu is None else mu
     problem.expect_hessian(mu, single=problem.lam > 0.0 and not data.sparse)
@@ -118,14 +118,14 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
 
 
 def _may_interpolate(problem: Problem) -> bool:
-    """Whether there is no penalty, a loss with slopes of both signs, and more features than rows, which are few."""
+    """Return whether there is no penalty, the loss has slopes of both signs, and few rows but more features."""
     low, high = problem.loss.domain
     here = problem.data.location is Location.MEMORY
     return here and problem.lam == 0.0 and low < 0.0 < high and gram_reduction.applies(problem)
 
 
 def _in_span(problem: Problem, stop: Stop, seed: int) -> FloatArray:
-    """The shortest least-squares fit, in coordinates of the span of the rows: if it interpolates, every loss is 0."""
+    """Minimum-norm least-squares fit, computed in the span of the rows; if it interpolates, every loss is 0."""
     squares = Squared(centre=zero_margin(problem.loss))
     reduced = gram_reduction.Reduced(
         Problem(squares, problem.penalty, problem.data, problem.fit_intercept)
@@ -136,7 +136,7 @@ def _in_span(problem: Problem, stop: Stop, seed: int) -> FloatArray:
 
 
 class PilotHessian:
-    """M^-1 from the Hessian of a pilot, intercept eliminated; every pilot row stands for several."""
+    """Preconditioner M^-1 from the Hessian of a pilot with weighted rows, the intercept eliminated."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         row, factored = prices_of(problem)
@@ -151,22 +151,22 @@ class PilotHessian:
 
     @property
     def missing(self) -> bool:
-        """Whether it has not been made yet."""
+        """Return whether it has not been computed yet."""
         return self._factor is None
 
     def promises(self, some: Problem, mu: FloatArray) -> bool:
-        """Whether the squared correlations of a feature with all others add up to more than ``CORRELATED``."""
+        """Return whether the squared correlations of a feature with all others sum to more than ``CORRELATED``."""
         S = _eliminate(some, some.hessian(mu, single=True))
         scale = 1.0 / np.sqrt(np.maximum(np.diag(S), some.lam))
         S = S * scale * scale[:, None]
-        own = 1.0 - some.lam * scale * scale  # 1, less what the penalty makes of it
+        own = 1.0 - some.lam * scale * scale  # diagonal without the penalty
         squares, total = dot(own, own), float(own.sum())
-        chance = (total * total - squares) / some.data.n  # of independent features in so few rows
+        chance = (total * total - squares) / some.data.n  # expectation for independent features
         off_diagonal = dot(S.ravel(), S.ravel()) - len(S)
         return not off_diagonal - chance <= CORRELATED * squares
 
     def refresh(self, theta: FloatArray) -> None:
-        """Factorise at theta."""
+        """Compute and factorise the Hessian at theta; in double precision if single is too inaccurate."""
         if self._sub is None:
             sub = self._draw()
             self._sub = sub, sub.centre()
@@ -186,11 +186,11 @@ class PilotHessian:
         return self._factor.apply
 
     def renew(self, problem: Problem, products: int) -> None:
-        """Keep the factor for the whole step."""
+        """Return None: the factor stays the same during a step."""
 
 
 def _eliminate(problem: Problem, H: FloatArray) -> FloatArray:
-    """Hessian of the weights, the intercept eliminated."""
+    """Return the Hessian of the weights with the intercept eliminated (Schur complement)."""
     S: FloatArray = H[:-1, :-1]
     if problem.fit_intercept and H[-1, -1] > 0:
         S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
@@ -198,9 +198,9 @@ def _eliminate(problem: Problem, H: FloatArray) -> FloatArray:
 
 
 class Adaptive:
-    """Conjugate gradients while they cost less than a factorisation, Cholesky from then on.
+    """Conjugate gradients while they cost less than a factorisation, Cholesky afterwards.
 
-    Preconditioned by the Hessian of a pilot, or, of dense rows, by a Hessian of all that is kept up to date.
+    The preconditioner is the Hessian of a pilot or, for dense rows, a lazily updated Hessian of all rows.
     """
 
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
@@ -228,7 +228,7 @@ class Adaptive:
         return self._cholesky(run, theta, value, g)
 
     def give_way(self) -> bool:
-        """Change to Cholesky factors, at last in double precision."""
+        """Change to Cholesky factors; if these are in use, to double precision."""
         if self._cholesky is not None:
             return self._cholesky.give_way()
         self._gradients.stalled = True
@@ -238,7 +238,7 @@ class Adaptive:
 def solve_preconditioned(
     problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0
 ) -> Solution:
-    """Quasi-Newton steps; where these are slow with the Hessian of a pilot too, conjugate gradients, then Cholesky."""
+    """Quasi-Newton steps, with the Hessian of a pilot; if these are slow, conjugate gradients, then Cholesky."""
     data = problem.data
     if data.n < MANY * data.d:
         fallback = Adaptive(problem, None)
