@@ -1,4 +1,4 @@
-"""``Encoder``: raw columns in, numbers out, with every decision open to view."""
+"""``Encoder``: encode the columns of a table as a numeric matrix, with a schema that shows every decision."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
 from linsep.tables.table import Table
 
-_DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
-_DENSE_SHARE = 0.3  # of entries, from which on it is too
-_SHOWN = 60  # columns that ``print`` lists
+_DENSE_WIDTH = 32  # matrices with at most this many columns are always dense
+_DENSE_SHARE = 0.3  # fraction of nonzeros from which wider matrices are dense too
+_SHOWN = 60  # number of columns that ``print`` lists
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What each column is taken for; ``print`` shows it as a table."""
+    """Type and encoding of each column; ``print`` shows it as a table."""
 
     encodings: tuple[Encoding, ...]
 
@@ -203,7 +203,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if name not in known and asked != "drop":
                 raise missing_name(name, known, "the table")
         encodings = plan(whole, types, how)
-        # Left out when the file was read.
+        # Columns of type "drop" that were left out when the file was read.
         encodings += [Dropped(name, "as asked") for name in types if name not in known]
         self._set(tuple(encodings))
         self.gaps_, self.n_samples_seen_ = whole.gaps(), whole.n
@@ -327,7 +327,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(encodings)
 
     def _types(self, told: dict[str, str]) -> dict[str, str]:
-        """What the reader of the table and the user said about columns."""
+        """Return the column types set when the table was read, overridden by those of the encoder."""
         return {**told, **check_types({} if self.types is None else self.types)}
 
     def _settings(self) -> Settings:
@@ -347,7 +347,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sparse_(self) -> bool:
-        """Whether the matrix is CSR."""
+        """Whether ``transform`` returns a CSR matrix."""
         check_is_fitted(self, "encodings_")
         if isinstance(self.sparse, bool):
             return self.sparse
