@@ -101,7 +101,7 @@ class Batch:
         return self.numbers.nbytes + self.codes.nbytes + self.times.nbytes + levels
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """One column, as stored."""
+        """Return column ``at`` of a store, as stored."""
         matrix: npt.NDArray[Any] = getattr(self, store)
         return matrix[:, at]
 

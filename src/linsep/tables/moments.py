@@ -64,7 +64,7 @@ class Moments:
         self.second = [a + b for a, b in zip(self.second, other.second, strict=True)]
 
     def mean_and_deviation(self, j: int, n: int, missing: int, fill: float) -> tuple[float, float]:
-        """Return mean and standard deviation of n numbers; ``missing`` of them equal ``fill`` and are not in the sums."""
+        """Return mean and standard deviation of column j with n rows, of which ``missing`` count as ``fill``."""
         whole = in_units(fill)
         first = self.first[j] + missing * whole
         second = self.second[j] + missing * whole * whole
