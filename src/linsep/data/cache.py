@@ -132,7 +132,7 @@ class Writer:
         self._lengths.append(smallest(np.diff(X.indptr)))
 
     def finish(self, y: npt.NDArray[Any] | None = None) -> None:
-        """Write the vectors and, last, the manifest."""
+        """Write target, weights and row lengths, and finally the manifest, which completes the cache."""
         if self._first is None or self._n == 0:
             raise BadInput("The files hold no rows.")
         shift = self._lowest if self._sparse and self._width is None else 0

@@ -166,7 +166,7 @@ class Dataset(ABC):
     def close(self) -> None:
         """Release threads, files and row state."""
 
-    # facts that follow from others
+    # derived facts
 
     whole: Block | None = (
         None  #: all rows as one block, if they are in memory in a layout that the kernels read
@@ -176,7 +176,7 @@ class Dataset(ABC):
 
     @property
     def largest_part(self) -> int:
-        """Number of rows of the largest partition, which one process holds."""
+        """Number of rows of the largest partition; n unless the rows are on a cluster."""
         return self.n
 
     def fits_memory(self, count: int | None = None) -> bool:
@@ -213,7 +213,7 @@ class Dataset(ABC):
         return self.targets.labels
 
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
+        """Return the sum of the sample weights."""
         return self.targets.total_weight()
 
     def counts(self, k: int = 2) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Location(Enum):
-    """Where rows are stored, and what one pass over them costs."""
+    """Location of rows, which determines the cost of a pass over them."""
 
     MEMORY = "memory"  #: in this process: a pass reads memory
     DISK = "disk"  #: in files: a pass reads all of them

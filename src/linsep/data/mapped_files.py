@@ -68,7 +68,7 @@ def refuse_cut(X: Any) -> None:
     mapped = owner.mapped if watched else owner
     try:
         size = mapped.size()
-    except (OSError, ValueError):  # mapped from no file
+    except (OSError, ValueError):  # an anonymous map, not of a file
         return
     if size >= len(mapped) and not (watched and owner.cut):
         return

@@ -235,7 +235,7 @@ class Memory(LocalDataset):
         return self._pool
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

@@ -27,7 +27,7 @@ class RowStarts:
 
     @property
     def total(self) -> int:
-        """End of the last row."""
+        """End of the last row, which is the number of entries."""
         return int(self._marks[-1])
 
     def between(self, lo: int, hi: int) -> IntArray:

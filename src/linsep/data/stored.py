@@ -77,7 +77,7 @@ class StoredRows(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes of all rows on disk."""
+        """Size of all rows on disk in bytes."""
 
     @abstractmethod
     def files(self) -> list[PieceFile]:

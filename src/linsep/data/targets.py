@@ -11,7 +11,7 @@ from linsep.arrays import FloatArray, IntArray
 
 
 class Targets(NamedTuple):
-    """Targets of n rows: the loss of row i is weight_i l(sign_i z_i + offset_i), or that of its label."""
+    """Targets of n rows: the loss of row i is weight_i l(sign_i z_i + offset_i), or weight_i times that of its label."""
 
     sign: FloatArray  #: -1 or +1 (classification), 1 (regression)
     offset: FloatArray | None = None  #: None: zeros
@@ -36,7 +36,7 @@ class Targets(NamedTuple):
         return self.offset is not None
 
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
+        """Return the sum of the sample weights."""
         return float(len(self.sign)) if self.weight is None else float(self.weight.sum())
 
     def class_counts(self, k: int) -> IntArray:

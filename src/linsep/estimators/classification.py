@@ -46,7 +46,7 @@ class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignor
     """Classifier that predicts classes from linear scores."""
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores x.w + b: (n,) for two classes, where positive means ``classes_[1]``; (n, k) for more."""
+        """Return the scores x.w + b: (n,) for two classes, where positive means ``classes_[1]``; (n, k) for more."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "decision_function", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
@@ -154,7 +154,7 @@ class Classification(ByScores):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Weighted accuracy of the predictions. A scan may contain y and the weights."""
+        """Return the weighted accuracy of the predictions. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.accuracy(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:

@@ -248,7 +248,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
 
     _plain = LogisticRegression
 
-    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    # A model file contains the chosen model, the scores and the coefficients of the grid, but not the whole search.
     _not_saved = ("tuning_",)
 
     @explain_keywords
@@ -403,7 +403,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
 
     _plain = LinearSVC
 
-    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    # A model file contains the chosen model, the scores and the coefficients of the grid, but not the whole search.
     _not_saved = ("tuning_",)
 
     @explain_keywords

@@ -328,7 +328,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
         **others,
     }
     state = vars(model)
-    state.pop("traffic_", None)  # of an earlier fit
+    state.pop("traffic_", None)  # left by an earlier fit on a cluster
     if names is None:
         state.pop("feature_names_in_", None)
     else:

@@ -143,7 +143,10 @@ def locate_nonfinite(X: Any, names: Names | None) -> Iterator[None]:
 
 
 def refuse_divergence(done: Descent, keep: str) -> None:
-    """Raise if the descent diverged: the result is not finite, or no iterate improved on the start."""
+    """Raise if the descent diverged: the result or the last objective is not finite.
+
+    With ``keep="best"`` the last objective may be infinite if an earlier iterate improved on the start.
+    """
     improved = bool((done.curves.best[-1] < done.curves.first).all())
     exploded = not np.isfinite(done.curves.last[-1]).all()
     if np.isfinite(done.W).all() and (not exploded or (keep == "best" and improved)):

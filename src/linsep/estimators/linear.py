@@ -1,4 +1,4 @@
-"""Linear models with a loss of the user's choice: one classifier, one regressor."""
+"""Linear models for any loss: ``LinearClassifier`` and ``LinearRegressor``."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Weighted coefficient of determination R^2 of the predictions. A scan may contain y and the weights."""
+        """Return the weighted coefficient of determination R^2. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.r_squared(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:

@@ -27,8 +27,8 @@ def separate(
 ) -> Separable | Inseparable | Undecided:
     """Decide whether a hyperplane separates two classes strictly, with a proof either way.
 
-    Separable: the answer holds a hyperplane with every row strictly on the side of its class. Inseparable: it holds
-    at most d + 2 rows and the weights of a point that lies in the convex hulls of both classes, and says
+    Separable: the answer contains a hyperplane with every row strictly on the side of its class. Inseparable: it
+    contains at most d + 2 rows with the weights of a point that lies in the convex hulls of both classes, and says
     whether the classes overlap or only touch (quasi-separation). Both have ``check(X, y, exact=False)``.
 
     The entries of X are taken as exact numbers: two classes a rounding error apart are separable. If float64 is not

@@ -279,7 +279,7 @@ class SGDClassifier(ByScores):
         finally:
             data.close()
         curves, scale = done.curves, court.factor.objective
-        self.__dict__.pop("validation_scores_", None)  # of an earlier fit
+        self.__dict__.pop("validation_scores_", None)  # left by an earlier fit
         own = {} if monitor is None else {"validation_scores_": np.array(monitor.scores)}
         fitting.store(
             self,
@@ -343,7 +343,7 @@ class SGDClassifier(ByScores):
     def _hold_out(
         self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
     ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
-        """Return the rows that early stopping holds out and their monitor; no rows and None without early stopping."""
+        """Return the held-out rows of early stopping and their monitor; no rows and None without early stopping."""
         if not parameters.flag("early_stopping", self.early_stopping):
             return np.empty(0, dtype=np.intp), None
         fraction = parameters.positive("validation_fraction", self.validation_fraction)

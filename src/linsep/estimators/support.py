@@ -144,7 +144,7 @@ def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
     The free dual coefficients of the class with the larger sum are scaled down, so that those at their upper bound
     stay there; all dual coefficients of the class are scaled only if that is not enough.
     """
-    for free in (np.less, np.not_equal):  # inside the box; not 0
+    for free in (np.less, np.not_equal):  # first those below the upper bound, then all nonzero ones
         excess = dot(sigma, alpha)
         if abs(excess) <= _BALANCED * float(alpha.sum()):
             return

@@ -152,7 +152,7 @@ class ZeroOneClassifier(ByScores):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ZeroOneClassifier:
-        """Find the hyperplane with the fewest errors and prove it.
+        """Find the hyperplane with the fewest errors and prove that no other has fewer.
 
         Parameters
         ----------

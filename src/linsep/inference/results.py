@@ -30,12 +30,13 @@ class Summary:
     Attributes
     ----------
     title : str
+        Model, loss and C.
     rows : float
         Number of rows, or sum of the weights.
     objective : str
         The certificate in one line.
-    coefficients : dict {title of the part: tuple of Coefficient}
-        One part, or one for each class of one-vs-rest.
+    coefficients : dict {title of the table: tuple of Coefficient}
+        One table, or one for each of k >= 3 classes.
     level : float
         Confidence level of the intervals.
     inference : str

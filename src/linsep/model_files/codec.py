@@ -38,7 +38,7 @@ from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.train import Fit, Recipe
 from linsep.zero_one import ZeroOne
 
-#: Dataclasses that may occur, by name. Every field is checked against its annotation.
+#: Dataclasses that a model file may contain, by name. Every field is checked against its annotation.
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (

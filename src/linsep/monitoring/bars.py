@@ -141,7 +141,7 @@ class Lines:
         self._file, self._next = file, 0.0
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
-        """Print a line, if the last one is old enough."""
+        """Print a line if it is due."""
         if seconds >= self._next:
             self._next = min(max(2.0 * seconds, 2.0 * FIRST), seconds + _LONGEST)
             self._write(f"linsep: {words(jobs)}, {seconds:.0f} s")

@@ -117,7 +117,7 @@ def note(
 
 
 def advance(done: float) -> None:
-    """Set how many parts of the innermost job are done."""
+    """Set the number of completed parts of the innermost job."""
     job = current()
     if job is not None:
         job.done = done

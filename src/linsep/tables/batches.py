@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices, and of the levels if these are in memory."""
+        """Size of the matrices in bytes, plus that of the levels if they are in memory."""
         levels = 0 if self.place else sum(len(x) + 60 for known in self.level_lists for x in known)
         return self.numbers.nbytes + self.codes.nbytes + self.times.nbytes + levels
 
@@ -131,7 +131,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of a batch."""
+    """Selected rows of a batch, not copied."""
 
     batch: Batch
     rows: IntArray

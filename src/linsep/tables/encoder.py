@@ -212,8 +212,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any, *, consume: bool = False) -> Any:
         """Encode a table or data frame as a matrix. It needs the same columns as at fit time, in any order.
 
-        ``consume=True`` frees the rows of a table as they are encoded, so that memory holds them once; the table is
-        empty afterwards. Rows on a cluster are encoded by the workers when a model is fitted or predicts.
+        ``consume=True`` frees the rows of a table as they are encoded, so that table and matrix are not both in memory;
+        the table is empty afterwards. Rows on a cluster are encoded by the workers when a model is fitted or predicts.
         """
         check_is_fitted(self, "encodings_")
         if location_of(X) is Location.CLUSTER:
@@ -266,7 +266,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the columns of the matrix, such as ``city=Oslo``."""
+        """Return the names of the columns of the matrix, such as ``city=Oslo``."""
         check_is_fitted(self, "encodings_")
         names = [name for encoding in self.encodings_ for name in encoding.names]
         return np.array(names, dtype=object)
@@ -290,7 +290,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {encoding.name: encoding.type for encoding in self.encodings_}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fitted encoder as plain values that JSON can hold."""
+        """Return the fitted encoder as plain values for JSON."""
         check_is_fitted(self, "encodings_")
         columns = [encoding.to_dict() for encoding in self.encodings_]
         return {"sparse": self.sparse, "extra": self.extra, "columns": columns}

@@ -236,7 +236,7 @@ class Times:
         self.values = ValueCounts(_VALUES)
 
     def add(self, values: npt.NDArray[Any]) -> None:
-        """Add rows of datetime64[us]."""
+        """Add values of type datetime64[us]."""
         stamps = values.view(np.int64) if values.flags.c_contiguous else values.astype(np.int64)
         stamps = stamps[stamps != _NO_TIME]
         self.missing += len(values) - len(stamps)

@@ -82,7 +82,7 @@ class Table:
 
     @property
     def levels(self) -> dict[str, list[str]]:
-        """The distinct values of each string column, in order of appearance."""
+        """Distinct values of each string column, in order of appearance."""
         strings = [name for name, kind in self.kinds.items() if kind == STRING]
         return {name: self._coded(name)[1] for name in strings}
 

@@ -79,7 +79,7 @@ class ValueCounts:
 
     def _bits_to_drop(self) -> int:
         """Return the smallest number of bits to drop that leaves at most ``limit`` distinct keys."""
-        low, high = 0, 64  # too few, enough
+        low, high = 0, 64  # bisection: ``low`` bits are too few, ``high`` are enough
         while high - low > 1:
             middle = (low + high) // 2
             cut = self.keys >> middle

@@ -207,7 +207,7 @@ def tune(  # noqa: PLR0913
 def _tune_ratios(
     estimator: Any, X: Any, y: Any, Cs: Any, l1_ratios: Any, how: dict[str, Any]
 ) -> Tuning:
-    """Tune C for every l1_ratio on the same folds, and take the ratio whose chosen C has the best mean score."""
+    """Tune C for every l1_ratio on the same folds; return the result whose chosen C has the best mean score."""
     began, model = perf_counter(), tunable_parts(estimator, "tune").model
     if "l1_ratio" not in model.get_params(deep=False):
         raise BadInput(

@@ -16,7 +16,7 @@ from linsep.pipelines import take_rows
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """n rows with labels or targets, and weights if there are any, in memory, on disk or on a cluster."""
+    """Rows with labels or numeric targets, and weights if there are any, in memory, on disk or on a cluster."""
 
     X: Any
     y: npt.NDArray[Any]

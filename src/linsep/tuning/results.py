@@ -48,7 +48,7 @@ class ValidationCurve:
 
     @property
     def utilities(self) -> FloatArray:
-        """Scores (c, folds), greater is better: accuracy for "error", minus the score for losses."""
+        """Scores (c, folds) for which greater is better: accuracy for "error", minus the score for losses."""
         if self.greater_is_better:
             return self.scores
         return 1.0 - self.scores if self.scoring == "error" else -self.scores
@@ -212,7 +212,7 @@ class Tuning:
 
     @property
     def best_params_(self) -> dict[str, float]:
-        """The chosen C, and l1_ratio if several were tried."""
+        """Chosen C, and l1_ratio if several were tried."""
         chosen = {"C": self.best_C}
         return chosen if self.best_l1_ratio is None else {**chosen, "l1_ratio": self.best_l1_ratio}
 

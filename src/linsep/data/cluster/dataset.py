@@ -177,7 +177,7 @@ class Cluster(Dataset):
         return spill(self)
 
     def columns(self, chosen: IntArray) -> Cluster:
-        """Copy the chosen features on the workers, without communication."""
+        """Copy the chosen features on the workers. No round, because nothing returns to the client."""
         rows = self.X.columns(chosen)
         sign, offset, weight, labels = (
             None if v is None else RowVector(rows, v.target) for v in self._given

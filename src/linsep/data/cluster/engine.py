@@ -108,7 +108,7 @@ def pick(values: tuple[Any, ...], at: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Raw rows, targets and weights of every partition, as the user gave them."""
+    """Raw rows, targets and weights of every partition, before validation."""
 
     engine: Engine
     x: Column

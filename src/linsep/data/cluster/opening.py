@@ -109,7 +109,7 @@ def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:
 
 
 class SentVector:
-    """A vector with one entry per row, on the workers of persisted rows."""
+    """Vector with one entry per row that was sent to the workers of persisted rows."""
 
     location = Location.CLUSTER
 

@@ -69,7 +69,7 @@ class ClusterRows:
 
     @property
     def traffic(self) -> Traffic:
-        """Number of rounds and bytes sent and received."""
+        """Number of rounds, and bytes sent and received."""
         return self.engine.traffic
 
     @property
@@ -147,7 +147,7 @@ class ClusterRows:
 
 
 class RowVector:
-    """A vector with one entry per row of a cluster. ``np.asarray`` copies it to the client, 8 bytes per row."""
+    """Vector with one entry per row on the workers. ``np.asarray`` copies it to the client, 8 bytes per row."""
 
     def __init__(self, rows: ClusterRows, target: Target) -> None:
         self.rows, self.target = rows, target

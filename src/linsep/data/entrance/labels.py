@@ -287,7 +287,7 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
         return Labels(np.array(names, dtype=y.dtype), codes)
     if all(isinstance(value, Real | np.bool_) for value in distinct):
         numbers = np.array(y.tolist())
-        if numbers.dtype.kind == "O":  # whole numbers beyond 64 bits
+        if numbers.dtype.kind == "O":  # integers beyond 64 bits
             raise BadInput(
                 "y holds whole numbers beyond 64 bits; use y.astype(str) as class names."
             )

@@ -82,8 +82,8 @@ class Target:
         self._chunks: list[npt.NDArray[Any]] = []
         self._text: bool | None = None
         self._absent: list[int] = []  # rows of this file without a value
-        self._rows = 0  # of this file
-        self._files = 0  # chunks of the files before
+        self._rows = 0  # rows of this file so far
+        self._files = 0  # number of chunks of earlier files
 
     def add(self, values: Any) -> npt.NDArray[np.intp]:
         """Append an arrow array and return the numbers of its rows that are left out."""

@@ -117,7 +117,7 @@ class _DelimitedFile:
             lambda row, column: self._locate(row, self.names.index(column)),
         )
 
-    # the head
+    # inference from the head of the file
 
     def _text(self, head: bytes) -> str:
         if b"\0" in head:
@@ -203,7 +203,7 @@ class _DelimitedFile:
                 zoned.append(column)
         return kinds, zoned
 
-    # the body
+    # parsing
 
     def _batches(self, columns: dict[str, Any]) -> Iterator[Any]:
         import pyarrow.csv as pc

@@ -1,4 +1,4 @@
-"""Infer the type of a text column from its distinct values."""
+"""Inference of the type of a text column from its distinct values."""
 
 from __future__ import annotations
 

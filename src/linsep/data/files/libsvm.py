@@ -110,7 +110,7 @@ def read_libsvm(
 def _is_float(given: Any) -> bool:
     try:
         return np.dtype(given) in (np.float64, np.float32)
-    except Exception:  # NumPy raises whatever its parser of type names does
+    except Exception:  # NumPy's parser of type names may raise many kinds of errors
         return False
 
 

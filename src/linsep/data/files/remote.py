@@ -143,7 +143,7 @@ def _words(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class RemoteFile(DataFile):
-    """A file that fsspec opens; ``path`` is its URL and ``name`` the URL without secrets."""
+    """Remote file that fsspec opens; ``path`` is its URL and ``name`` the URL without secrets."""
 
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

@@ -230,7 +230,7 @@ def _client() -> Any:
         ) from error
 
 
-# what the user gives
+# conversion of the user's input
 
 
 def source(X: Any, y: Any, weight: Any) -> Source:
@@ -301,7 +301,7 @@ def _align(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) -> l
     return parts
 
 
-# what the user gets
+# lazy predictions
 
 
 def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
