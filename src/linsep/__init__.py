@@ -1,11 +1,11 @@
-"""Linear separation, with proof: every fit ends with a certificate that someone else can check.
+"""Linear models for scikit-learn with a proof of optimality: every fit ends with a certificate that others can check.
 
 >>> from linsep import LogisticRegression
 >>> model = LogisticRegression(C=1.0).fit(X, y)                     # doctest: +SKIP
 >>> print(model.certificate_)                                       # doctest: +SKIP
 certified optimum: objective ..., relative gap ... <= tol 1e-06, ...
 
-Public names are loaded on first use, so that ``import linsep`` costs nothing.
+Public names are loaded on first use, which keeps ``import linsep`` fast.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ __all__ = [
     "write_report",
 ]
 
-# Public name -> the module that defines it; a module stands for itself.
+# Public name -> the module that defines it, or the module itself.
 _HOME = {
     "ConvergenceWarning": "linsep.errors",
     "Hyperplane": "linsep.hyperplane",
@@ -119,7 +119,7 @@ _HOME = {
     "verify": "linsep.certificates",
     "write_report": "linsep.report",
 }
-#: Classes that only linsep.sklearn has.
+#: Classes that exist only in linsep.sklearn.
 _DROP_IN = (
     "ElasticNet",
     "HuberRegressor",
@@ -141,7 +141,7 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME:
         try:
             module = import_module(_HOME[name])
-        except AttributeError as error:  # would pass for "no such name"
+        except AttributeError as error:  # Python would report that linsep has no such name
             raise ImportError(f"cannot load {_HOME[name]}: {error}") from error
         value = module if module.__name__ == f"linsep.{name}" else getattr(module, name)
     else:
@@ -152,7 +152,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """Advice on where to find a name that linsep does not export."""
+    """Return advice on where to find a name that linsep does not export."""
     from difflib import get_close_matches
 
     if name in _DROP_IN:

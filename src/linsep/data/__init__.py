@@ -1,4 +1,4 @@
-"""Rows of data in blocks, and sums over all of them, in memory, on disk or on a cluster."""
+"""Data sets in memory, on disk or on a cluster: rows in blocks, and bit-identical sums over all rows."""
 
 from linsep.data.block import Block
 from linsep.data.cluster import Cluster

@@ -1,4 +1,4 @@
-"""A block: some rows that the kernels can read where they lie."""
+"""A block: consecutive rows in a layout that the kernels read, with targets and row state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linsep.data.targets import Targets
 
 
 class RowState(Protocol):
-    """Numbers that belong to rows, by name."""
+    """Function that returns the named state of the rows, one number per row or k."""
 
     def __call__(self, name: str, k: int | None = None) -> FloatArray: ...
 
@@ -22,9 +22,9 @@ class RowState(Protocol):
 class Block:
     """Rows ``lo .. hi`` of ``rows``, whose row 0 is row ``first`` of the data set.
 
-    ``row_state(name)`` is one number per row of ``rows`` that survives from pass to pass (the
-    curvatures of the last sweep, say), ``row_state(name, k)`` k of them, (k, rows); a back end that loses it
-    must recompute, never guess.
+    ``row_state(name)`` is a vector with one number per row of ``rows`` that is kept between passes (for example the
+    curvatures of the last pass); ``row_state(name, k)`` has k numbers per row, (k, rows). A data set that loses its
+    state must recompute it exactly.
     """
 
     rows: _kernels.Rows
@@ -40,29 +40,29 @@ class Block:
 
     @classmethod
     def of(cls, rows: _kernels.Rows, targets: Targets, first: int, row_state: RowState) -> Block:
-        """All of the rows, with their targets."""
+        """Return all of ``rows``, with their targets, as a block."""
         native = _kernels.Targets(*targets[:3])
         return cls(rows, native, *targets, 0, rows.n, first, row_state)
 
     def between(self, lo: int, hi: int) -> Block:
-        """Rows lo .. hi of the same rows."""
+        """Return the block of rows lo .. hi of the same rows."""
         return self if (lo, hi) == (self.lo, self.hi) else replace(self, lo=lo, hi=hi)
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """Scores x.w + b of the rows lo .. hi."""
+        """Return the scores x.w + b of the rows lo .. hi."""
         z = np.empty(self.hi - self.lo)
         _kernels.scores(self.rows, self.lo, self.hi, theta, z)
         return z
 
     def margins(self, z: FloatArray) -> FloatArray:
-        """Margins sign * z + offset of the rows lo .. hi with scores z."""
+        """Return the margins sign * z + offset of the rows lo .. hi with scores z."""
         m = self.sign[self.lo : self.hi] * z
         if self.offset is not None:
             m += self.offset[self.lo : self.hi]
         return m
 
     def weights(self) -> FloatArray:
-        """Sample weights of the rows lo .. hi."""
+        """Return the sample weights of the rows lo .. hi."""
         if self.weight is None:
             return np.ones(self.hi - self.lo)
         return self.weight[self.lo : self.hi]

@@ -1,8 +1,8 @@
-"""The block cache: files decoded once into binary rows with a checksum for every piece.
+"""The cache of a scan: files decoded once into binary rows, with a checksum for every piece.
 
-A cache is a directory that appears in one step, by renaming, when it is complete: no reader ever sees half of
-one, and a build that was killed leaves nothing under the final name. It is found again by the names, sizes
-and times or checksums of the files it was made from.
+A cache is a directory that is renamed to its final name when it is complete, so no reader ever sees an incomplete
+one, and an interrupted build leaves nothing under the final name. The name is a hash of the names, sizes
+and times or checksums of the source files.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
 
 _VERSION = 5
-_PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
+_PIECE = 1 << 20  # bytes per checksum of sparse rows; bytes read together
 _MANIFEST = "manifest.json"
-_TRIES, _PAUSE = 50, 0.1  # seconds between two looks at a cache that another process replaces
+_TRIES, _PAUSE = 50, 0.1  # attempts to open a cache that another process replaces, seconds between
 
 
 class Damaged(Exception):
-    """The cache cannot be used (control flow: it is then built again)."""
+    """Raised internally if a cache is missing, damaged or of another version; it is then rebuilt."""
 
 
 def key(files: Sequence[DataFile], settings: Any) -> str | None:
-    """Name of the cache of these files read with these settings; None if a change of a file would not be noticed."""
+    """Return the cache name for these files and settings, or None if a change of a file could not be detected."""
     states = [file.state() for file in files]
     if None in states:
         return None
@@ -55,9 +55,10 @@ def key(files: Sequence[DataFile], settings: Any) -> str | None:
 
 
 class Writer:
-    """Writes batches into a directory; ``limit`` bounds its size in bytes.
+    """Writer of batches of rows into a cache directory of at most ``limit`` bytes.
 
-    Sparse rows have ``width`` columns, numbered from 0, or as many as are seen, numbered from 0 or 1.
+    Sparse rows have ``width`` columns, numbered from 0. Without ``width``, the number of columns is found from
+    the data, and they may be numbered from 0 or 1.
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class Writer:
         self._weight: list[FloatArray] = []
         self._lengths: list[npt.NDArray[Any]] = []
         self._n = self._widest = 0
-        self._lowest = 1  # column number
+        self._lowest = 1  # smallest column number
 
     def add(self, batch: NumericBatch, source: object) -> None:
         """Append a batch; all must have the same columns."""
         if self._first is None:
-            self._first = replace(batch, X=batch.X[:0].copy(), y=None, weight=None)  # facts of it
+            self._first = replace(batch, X=batch.X[:0].copy(), y=None, weight=None)  # without rows
             self._begin(batch)
         first = self._first
         if batch.names != first.names or self._sparse != hasattr(batch.X, "indptr"):
@@ -112,13 +113,13 @@ class Writer:
                 self._files[name] = PieceWriter(str(self._directory / name), _PIECE)
             return
         d, wide = batch.X.shape[1], batch.X.dtype.itemsize
-        rows = rows_of_a_large_block(d, wide) // GRAIN  # so that blocks are whole pieces
+        rows = rows_of_a_large_block(d, wide) // GRAIN  # a block is a whole number of pieces
         piece = max(1, rows * d * wide)
         for name in ("rows", "shelf"):
             self._files[name] = PieceWriter(str(self._directory / name), piece)
 
     def _on_shelf(self, X: Any) -> IntArray:
-        """Rows of a batch that are set aside for pilots."""
+        """Return the rows of a batch that belong to the strided sample for pilots."""
         return shelf.between(self._n, self._n + X.shape[0]) - self._n
 
     def _add_sparse(self, X: Any) -> None:
@@ -131,7 +132,7 @@ class Writer:
         self._lengths.append(smallest(np.diff(X.indptr)))
 
     def finish(self, y: npt.NDArray[Any] | None = None) -> None:
-        """Write the vectors and, last, the manifest."""
+        """Write target, weights and row lengths, and finally the manifest, which completes the cache."""
         if self._first is None or self._n == 0:
             raise BadInput("The files hold no rows.")
         shift = self._lowest if self._sparse and self._width is None else 0
@@ -163,7 +164,7 @@ class Writer:
             os.fsync(stream.fileno())
 
     def close(self) -> None:
-        """Give up what is open."""
+        """Close all open files."""
         for file in self._files.values():
             file.close()
 
@@ -172,7 +173,7 @@ Opened = tuple[StoredRows, Any, Any, "tuple[str, ...] | None"]
 
 
 def reopen(directory: Path) -> Opened:
-    """Open a cache that was just built, and may be replaced by another process at this moment."""
+    """Open a cache that was just built, retrying while another process may be replacing it."""
     for _ in range(_TRIES):
         with contextlib.suppress(Damaged):
             return open_cache(directory)
@@ -181,7 +182,7 @@ def reopen(directory: Path) -> Opened:
 
 
 def open_cache(directory: Path) -> Opened:
-    """Rows, target, weight and names of a complete cache; Damaged if it is not."""
+    """Return rows, target, weight and names of a cache; raise ``Damaged`` if it is missing or not intact."""
     try:
         checksum, _, text = (directory / _MANIFEST).read_text("utf-8").partition("\n")
         if checksum != _checksum(text):
@@ -220,7 +221,7 @@ def _checksum(manifest: str) -> str:
 
 
 def _checksum_of(path: Path) -> int:
-    """Checksum of a file, read some megabytes at a time."""
+    """Return the CRC-32 of a file, read one megabyte at a time."""
     found = 0
     with path.open("rb") as stream:
         while some := stream.read(_PIECE):
@@ -235,7 +236,7 @@ def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:
 
 
 def write_columns(directory: Path, rows: StoredRows, chosen: IntArray) -> StoredRows:
-    """Write some columns of all rows, dense if they are mostly filled."""
+    """Write some columns of all rows, densely if more than the fraction FILLED is nonzero. One or two passes."""
     entries = sum(block[:, chosen].nnz for _, block in rows.blocks()) if rows.sparse else 0
     dense = not rows.sparse or entries > FILLED * rows.shape[0] * len(chosen)
     parts = (block[:, chosen] for _, block in rows.blocks())
@@ -248,7 +249,7 @@ def write_columns(directory: Path, rows: StoredRows, chosen: IntArray) -> Stored
 def write_rows(
     directory: Path, parts: Iterable[Any], remedy: str, width: int | None = None
 ) -> StoredRows:
-    """Write rows into a directory; the ``remedy`` is for a full disk."""
+    """Write rows into a directory and open them; ``remedy`` is the advice if the disk is full."""
     writer = Writer(directory, width=width)
     try:
         for part in parts:
@@ -263,14 +264,14 @@ def write_rows(
 
 
 def _explain(error: OSError, directory: Path, remedy: str) -> None:
-    """Raise what an error while writing means if the disk is full."""
+    """Raise ``Refused`` with a remedy if the error means that the disk is full."""
     if error.errno in FULL:
         text = f"There is no room to write in {directory} ({error.strerror}): {remedy}."
         raise Refused(text) from error
 
 
 def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
-    """Write a cache and let it appear under its name."""
+    """Write a cache to a temporary directory and rename it to its final name."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".building-", dir=directory.parent))
     writer = Writer(making, limit)
@@ -282,12 +283,12 @@ def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
         if directory.exists():
             with contextlib.suppress(Damaged):
                 open_cache(directory)[0].close()
-                return  # another process has built the same one
+                return  # another process has built the same cache
             shutil.rmtree(directory, ignore_errors=True)
         os.rename(making, directory)
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and directory.exists():
-            return  # another process has built the same one
+            return  # another process has built the same cache
         remedy = "give cache= a directory with more room; nothing was kept"
         _explain(error, directory.parent, remedy)
         raise

@@ -1,4 +1,4 @@
-"""A data set: blocks of rows, and their ordered sum."""
+"""The abstract data set that solvers work on: rows in blocks, with sums that are added in block order."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from linsep.data.memory import Memory
 
-MEMORY_ENTRIES = 1 << 27  # entries of rows on a cluster that may be copied to memory: 1 GiB
+MEMORY_ENTRIES = 1 << 27  # largest number of entries that may be copied from a cluster: 1 GiB
 
 
 def may_be_copied(entries: float) -> bool:
-    """Whether so many entries of rows on a cluster may be copied to memory."""
+    """Return whether that many entries of rows on a cluster may be copied to memory."""
     return entries <= MEMORY_ENTRIES
 
 
@@ -31,12 +31,12 @@ Sum = Callable[[Block, FloatArray], Any]
 
 
 class PassNotes(TypedDict, total=False):
-    """What a pass declares about itself, so that a recorded result can stand for it.
+    """What a pass declares about its effects, so that its result can be recorded and replayed from a checkpoint.
 
-    A pass that declares nothing may do anything.
+    A pass that declares nothing may have any effect and is not recorded.
     """
 
-    writes: Sequence[str]  #: row state that it leaves for later passes
+    writes: Sequence[str]  #: row state that it stores for later passes
     reads: Sequence[str] | None  #: row state that it reads; an empty tuple: none
     features: bool  #: False: it reads targets and row state only, so rows need not be loaded
     prefetch_rows: Callable[[list[Any]], IntArray]
@@ -44,11 +44,11 @@ class PassNotes(TypedDict, total=False):
     these rows along with the sums."""
     merge: Callable[[list[Any]], Any]
     """From the results of the blocks of a partition: one result for all of them, to send less."""
-    prefetch_state: Sequence[str]  #: row state that will be read next; a cluster sends it along
+    prefetch_state: Sequence[str]  #: row state that is read next; a cluster sends it with the sums
 
 
 class RowTargets(Protocol):
-    """``Targets``, or the same vectors on the workers of a cluster, fetched on first use."""
+    """Protocol of ``Targets`` and of target vectors on the workers of a cluster, which are fetched on first use."""
 
     @property
     def sign(self) -> FloatArray: ...
@@ -66,15 +66,15 @@ class RowTargets(Protocol):
 
 
 class Dataset(ABC):
-    """n rows of d features with their targets: facts, ordered sums, row state, and copies of a part.
+    """n rows of d features with their targets: sums over rows, per-row state, and copies of some rows or columns.
 
-    Loss, gradient, Hessian, dual value, column statistics are all sums over rows, so one method
-    serves every solver. Blocks and the order of the additions depend on the data alone, never on
-    the number of threads or workers: the answer has the same bits for 1 or 64 of them.
+    Loss, gradient, Hessian, dual value and column statistics are all sums over rows, so one method
+    serves every solver. Blocks and the order of the additions depend only on the data, never on
+    the number of threads or workers: results are bit-identical for 1 or 64 of them.
 
-    *Row state* is what a pass leaves behind for each row under a name, stored where the rows are. ``writes`` and
-    ``reads`` declare which state a pass writes and reads. A worker of a cluster that lost its state, and a fit that
-    resumes from a checkpoint, recompute it from these declarations; rows in this process need none.
+    *Row state* is a named vector with one or more numbers per row that a pass stores, next to the rows, for later
+    passes. ``writes`` and ``reads`` declare which state a pass writes and reads. A cluster worker that lost its state,
+    and a fit that resumes from a checkpoint, recompute it from these declarations; rows in this process need none.
     """
 
     location: Location
@@ -92,19 +92,19 @@ class Dataset(ABC):
     def sums(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> list[FloatArray]:
-        """Sums over the blocks of what each ``fn(block, out)`` adds to ``out``, a vector of its size. One pass.
+        """Return, for each ``(fn, size)``, the sum over blocks of what ``fn(block, out)`` adds to a vector of ``size``.
 
-        The functions visit each block one after another; later ones may read state that earlier ones write.
+        One pass. The functions are called in order on each block; later ones may read state that earlier ones write.
         """
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> FloatArray:
-        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``. One pass."""
+        """Return the sum over blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``. One pass."""
         return self.sums([(fn, size)], **notes)[0]
 
     def visit(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> tuple[FloatArray, list[Any]]:
-        """Sum over the blocks, and what ``fn`` returned for each block, in block order.
+        """Return the sum over blocks, and the list of what ``fn`` returned for each block, in block order. One pass.
 
-        A pass that declares ``writes`` or ``reads`` and reads features returns tuples of vectors, so that these
+        If the pass declares ``writes`` or ``reads`` and reads features, ``fn`` must return tuples of vectors, which
         can be recorded.
         """
         totals, found = self.visits([(fn, size)], **notes)
@@ -113,7 +113,7 @@ class Dataset(ABC):
     def visits(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> tuple[list[FloatArray], list[Any]]:
-        """Several sums, and what the last function returned for each block."""
+        """Return several sums, and the list of what the last function returned for each block. One pass."""
         found: dict[int, Any] = {}
         *others, (fn, size) = wanted
 
@@ -125,20 +125,20 @@ class Dataset(ABC):
 
     @abstractmethod
     def longest_sum(self, size: int) -> int:
-        """Bound on the number of terms added one after another in a sum of ``size`` numbers."""
+        """Bound on the number of sequential additions in a sum of ``size`` numbers, for the rounding bound."""
 
     # row state
 
     @abstractmethod
     def row_state(self, name: str) -> FloatArray:
-        """State of all rows under a name, (n,) or (k, n); not to be written to."""
+        """Return the named state of all rows, (n,) or (k, n); do not write to it."""
 
     @abstractmethod
     def set_row_state(self, name: str, values: FloatArray) -> None:
         """Store ``values``, (n,) or (k, n), under a name."""
 
     def allocate_state(self, k: int) -> FloatArray:
-        """Uninitialised array of k numbers per row, (k, n), in memory or in a mapped file."""
+        """Return an uninitialised array of k numbers per row, (k, n), in memory or memory-mapped."""
         return np.empty((k, self.n))
 
     # copies of a part
@@ -152,71 +152,74 @@ class Dataset(ABC):
         """Copy the chosen features of all rows. The caller closes the copy."""
 
     def stays_remote(self) -> bool:
-        """Whether all rows are elsewhere and cannot be copied to this machine."""
+        """Return whether the rows are on a cluster and this machine has neither memory nor a directory for them."""
         return False
 
     def to_memory(self) -> Dataset:
-        """Copy all rows to where a method that is not made of sums alone can work on them. The caller closes it."""
+        """Copy all rows to this machine, for methods that need more than sums. The caller closes the copy.
+
+        The copy is in memory, or on disk if the rows are on a cluster and too many for memory.
+        """
         return self.sample(np.arange(self.n))
 
     @abstractmethod
     def close(self) -> None:
         """Release threads, files and row state."""
 
-    # facts that follow from others
+    # derived facts
 
     whole: Block | None = (
-        None  #: all rows as one block, if they lie in memory in a layout the kernels read
+        None  #: all rows as one block, if they are in memory in a layout that the kernels read
     )
 
     one_block = False  #: whether rows in memory are visited as a single block
 
     @property
     def largest_part(self) -> int:
-        """Rows of the largest part that is processed in one place."""
+        """Number of rows of the largest partition; n unless the rows are on a cluster."""
         return self.n
 
     def fits_memory(self, count: int | None = None) -> bool:
-        """Whether so many of the rows (all of them by default) are in this process or may be copied to its memory."""
+        """Return whether ``count`` rows (all by default) are in this process or may be copied to its memory."""
         if count is None:
             return self.location is not Location.CLUSTER or self.fits_memory(self.n)
         return may_be_copied(count * self.n_entries / max(1, self.n))
 
     def example_row(self) -> _kernels.Rows:
-        """One row of zeros, stored as all rows are."""
-        from linsep.data.memory import kernel_rows, readable  # noqa: PLC0415 - which builds on this module
+        """Return a row of zeros in the storage format of the data set."""
+        from linsep.data.memory import kernel_rows, readable  # noqa: PLC0415 - it imports this module
 
         zeros: Any = np.zeros((1, self.d), dtype=self.X.dtype)
         return kernel_rows(readable(sp.csr_matrix(zeros) if self.sparse else zeros))
 
     @property
     def sign(self) -> FloatArray:
-        """Per row: the label -1 or +1 (classification) or 1 (regression)."""
+        """Sign of each row: -1 or +1 (classification), 1 (regression)."""
         return self.targets.sign
 
     @property
     def offset(self) -> FloatArray | None:
-        """Per row: the offset of the margin, or None for zeros."""
+        """Offset of the margin of each row, or None for zeros."""
         return self.targets.offset
 
     @property
     def weight(self) -> FloatArray | None:
-        """Per row: the sample weight, or None for ones."""
+        """Sample weight of each row, or None for ones."""
         return self.targets.weight
 
     @property
     def labels(self) -> IntArray | None:
-        """Per row: the position of its class, or None."""
+        """Class number of each row, or None."""
         return self.targets.labels
 
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
+        """Return the sum of the sample weights."""
         return self.targets.total_weight()
 
     def counts(self, k: int = 2) -> IntArray:
-        """Number of rows of each of k classes; of two without labels, of sign -1 and of sign +1."""
+        """Return the number of rows of each of k classes; without labels, of sign -1 and of sign +1."""
         return self.targets.class_counts(k)
 
     def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """For each class c the numbers of the rows that are the ``ranks[c]``-th of it, counting from 0."""
+        """Return for each class c the numbers of its ``ranks[c]``-th rows, counting from 0 within the class."""
         return self.targets.rows_of_rank(ranks)

@@ -1,8 +1,8 @@
-"""Rows on disk: every pass reads all blocks, each by the thread that works on it.
+"""Data sets on disk: every pass reads all blocks, each in the thread that processes it.
 
-Meanwhile the system reads ahead, which it is told to do: a reader of our own would only move the rows into the cache
-of another processor. Memory holds one block per thread. Vectors with one number per row (labels, weights where there
-are any, and row state) are in mapped files; of these, memory holds what belongs to the blocks.
+The operating system is advised to read ahead; a separate reader thread would only load the rows into the cache of
+another core. Memory holds one block per thread. Vectors with one number per row (labels, weights if there
+are any, and row state) are in memory-mapped files, of which only the parts of the current blocks are resident.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
-_ROOM = 16 << 20  # bytes of partial sums: long ones are made by fewer threads
+_ROOM = 16 << 20  # bytes of partial sums in memory: fewer threads compute long sums
 
 
 class Disk(LocalDataset):
-    """Rows on disk, with their targets. The bits are those of the same rows in memory."""
+    """Data set on disk. Its sums are bit-identical to those of the same rows in memory."""
 
     location = Location.DISK
     X: StoredRows
@@ -77,7 +77,7 @@ class Disk(LocalDataset):
             self._release(slice(None))
 
     def _open(self, done: list[slice], k: int, scratch: Scratch, features: bool) -> Block:
-        """Block k, read into the scratch; or the block without its features. What the last one used goes back."""
+        """Read block k into the scratch buffer, or open it without features, and release the previous block's pages."""
         while done:
             self._release(done.pop())
         lo, hi = self.edges[k : k + 2]
@@ -86,7 +86,7 @@ class Disk(LocalDataset):
         return self._block(kernel_rows(X), lo, zeros)
 
     def _release(self, part: slice) -> None:
-        """Targets and state of some rows need not stay in memory."""
+        """Release the memory-mapped pages of the targets and state of some rows."""
         for vector in (*self.targets, *list(self._state.values())):
             if vector is not None:
                 release(vector[..., part])
@@ -96,7 +96,7 @@ class Disk(LocalDataset):
         return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
 
     def columns(self, chosen: IntArray) -> Disk:
-        """Write the chosen features to a temporary directory, which is removed with the last reader."""
+        """Write the chosen features to a temporary directory, which is removed when the copy is closed or collected."""
         home = tempfile.mkdtemp(prefix="linsep-")
         try:
             rows = write_columns(Path(home), self.X, chosen)
@@ -107,11 +107,11 @@ class Disk(LocalDataset):
         return Disk(rows, *self.targets, self.n_threads, remove)
 
     def fingerprint(self) -> tuple[Any, list[Any]]:
-        """Checksums of the rows, and the target vectors."""
+        """Return the checksums of the rows, and the target vectors."""
         return self.X.fingerprint(), [v for v in self.targets if v is not None]
 
     def close(self) -> None:
-        """End the threads. Files of the caller stay open; temporary ones are removed."""
+        """Stop the threads. Files of the caller stay open; temporary ones are removed."""
         self._workers.shutdown()
         if self._remove is not None:
             self.X.close()

@@ -1,12 +1,12 @@
-"""A file of what the passes over the data have found, so that a fit that was killed goes on where it was.
+"""The checkpoint file: a journal of pass results, from which an interrupted fit resumes.
 
-All that a solver learns from rows on disk are sums over them and a few of the rows, and what it does with them is
-deterministic. So what the passes have found, in their order, is the whole state of a fit: answered from the file
-instead of the data, it leads the solver to the same point, bit for bit.
+A solver obtains from rows on disk only sums over them and a few of the rows, and everything else it does is
+deterministic. The results of the passes, in order, are therefore the whole state of a fit: replaying them
+from the file instead of reading the data leads the solver to the same iterate, bit for bit.
 
-The file is written at its end only. Every record carries its length and a checksum of itself and of all records
-before it. A record that was cut off by a kill is not complete, and one that was damaged, moved or repeated does not
-have its checksum: they are dropped when the file is opened again, with whatever follows them.
+The file is append-only. Every record carries its length and a checksum of itself and all records
+before it. Records that are incomplete, damaged, moved or repeated fail the check; they and all records after them
+are dropped when the file is opened again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ import numpy.typing as npt
 from linsep.errors import BadInput, Refused
 
 _MAGIC = b"linsep checkpoint 3\n"
-# Kind, bytes that follow, CRC-32 of all records up to and with this one.
+# Kind, length of the payload in bytes, CRC-32 of all records up to and including this one.
 _HEAD = struct.Struct("<cQI")
 _FIT, _PASS = b"F", b"P"
-_VECTOR = struct.Struct("<3sQ")  # kind of its numbers and how many
+_VECTOR = struct.Struct("<3sQ")  # dtype and length
 
 Vector = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
 class Journal:
-    """The records of a file: fits, and the passes of each."""
+    """Reader and writer of a checkpoint file, whose records are fits, each followed by its passes."""
 
     def __init__(self, path: Path, resume: bool) -> None:
         self.path = path
@@ -44,17 +44,17 @@ class Journal:
             self._file = path.open("r+b" if resume and path.exists() else "w+b")
         except OSError as error:
             raise BadInput(f"The checkpoint {path} cannot be opened ({error.strerror}).") from error
-        self._known: list[tuple[bytes, int, int]] = []  # kind, place and length
+        self._known: list[tuple[bytes, int, int]] = []  # kind, position and length of each record
         self._next = self._checksum = 0
         self._read_all()
 
     @property
     def passes(self) -> int:
-        """Passes in the file."""
+        """Number of recorded passes."""
         return sum(kind == _PASS for kind, _, _ in self._known)
 
     def _read_all(self) -> None:
-        """Find all complete records; what comes after them is cut off."""
+        """Index all intact records and truncate the file after them."""
         start = self._file.read(len(_MAGIC))
         if start != _MAGIC[: len(start)]:
             self._file.close()
@@ -64,7 +64,7 @@ class Journal:
         end, size = len(_MAGIC), os.fstat(self._file.fileno()).st_size
         while len(head := self._file.read(_HEAD.size)) == _HEAD.size:
             kind, length, checksum = _HEAD.unpack(head)
-            if length > size - end - _HEAD.size:  # before memory is asked for
+            if length > size - end - _HEAD.size:  # incomplete; checked before memory is allocated
                 break
             if _checksum(kind, self._file.read(length), self._checksum) != checksum:
                 break
@@ -77,7 +77,7 @@ class Journal:
         self._file.flush()
 
     def begin(self, fingerprint: bytes) -> None:
-        """The next fit, known by its data and its recipe."""
+        """Start the next fit, identified by a fingerprint of data and recipe; raise if another fit is recorded."""
         found = self._record(_FIT)
         if found is None:
             self._append(_FIT, fingerprint)
@@ -88,7 +88,7 @@ class Journal:
             )
 
     def recorded(self) -> list[Vector] | None:
-        """What the next pass found, if it is in the file."""
+        """Return the result of the next pass, or None if it is not in the file."""
         payload = self._record(_PASS)
         if payload is None:
             return None
@@ -102,7 +102,7 @@ class Journal:
         return found
 
     def record(self, vectors: Sequence[Vector]) -> None:
-        """Append what a pass found."""
+        """Append the result of a pass."""
         heads = [_VECTOR.pack(v.dtype.str.encode(), v.size) for v in vectors]
         count = struct.pack("<Q", len(vectors))
         self._append(_PASS, b"".join([count, *heads, *(v.tobytes() for v in vectors)]))
@@ -139,17 +139,17 @@ class Journal:
         self._next = len(self._known)
 
     def _give_up(self, end: int) -> None:
-        """Cut off a record that could not be written; a reader would drop it anyway."""
+        """Truncate a record that could not be written completely; a reader would drop it anyway."""
         descriptor = os.dup(self._file.fileno())
         try:
-            self._file.close()  # its buffer cannot be written either
+            self._file.close()  # fails if its buffer cannot be flushed either
         except OSError:
             pass
         os.ftruncate(descriptor, end)
         os.close(descriptor)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
@@ -161,7 +161,7 @@ _CURRENT: ContextVar[Journal | None] = ContextVar("linsep_checkpoint", default=N
 
 
 def current() -> Journal | None:
-    """The journal of the ``with checkpoint(...)`` around, if there is one."""
+    """Return the journal of the enclosing ``with checkpoint(...)`` block, or None."""
     return _CURRENT.get()
 
 
@@ -184,14 +184,14 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
     Parameters
     ----------
     path : path
-        Of the file.
+        Checkpoint file.
     resume : bool
-        False: begin anew, whatever the file holds.
+        False: start again and overwrite the file.
 
     Returns
     -------
     context manager
-        Fits inside are recorded, and resumed if the file holds them.
+        Fits inside the block are recorded, and resumed if the file contains them.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
 
 
 def fingerprint(facts: Any, arrays: Sequence[npt.NDArray[Any] | None]) -> bytes:
-    """A digest of a fit: words and vectors that decide it."""
+    """Return a SHA-256 digest of the facts and vectors that determine a fit."""
     import hashlib  # noqa: PLC0415
 
     digest = hashlib.sha256(repr(facts).encode())

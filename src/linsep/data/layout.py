@@ -1,4 +1,7 @@
-"""Where blocks begin and how their sums are grouped: facts of the data alone, the same for every back end."""
+"""Division of rows into blocks, and the order in which block sums are added.
+
+Both depend only on the data, so that sums are bit-identical in memory, on disk and on a cluster.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ import numpy as np
 from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import slices
 
-BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
-SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
-MANY_BLOCKS = 4  # that threads can share evenly: data have as many before their blocks grow
-FAN = 16  # totals of partitions that are added up in one place
-GRAIN = 16  # rows of a dense block are a multiple of it, so that large ones split into equal pieces
+BLOCK_BYTES = 4 << 20  # largest block: a few milliseconds of work, smaller than a last-level cache
+SMALL_BLOCK_BYTES = 1 << 20  # smallest block: enough work to amortise the call
+MANY_BLOCKS = 4  # blocks grow beyond SMALL_BLOCK_BYTES only if there are this many to share
+FAN = 16  # number of partition totals that are added in one place
+GRAIN = 16  # dense blocks have a multiple of this many rows, so that they split into equal pieces
 
 Edges = list[int]
 
 
 def dense_edges(n: int, d: int, itemsize: int) -> Edges:
-    """Row numbers where blocks of dense rows begin, and n: blocks of equal size in bytes."""
+    """Return the first row of each block of dense rows, and n; blocks have equal size in bytes."""
     if itemsize * d * (n + GRAIN) <= min(BLOCK_BYTES, SMALL_BLOCK_BYTES):
         return [0, n]
     rows = _rows_within(itemsize * max(1, d) * n // MANY_BLOCKS, d, itemsize)
@@ -29,7 +32,7 @@ def dense_edges(n: int, d: int, itemsize: int) -> Edges:
 
 
 def rows_of_a_large_block(d: int, itemsize: int) -> int:
-    """Rows in a block, the last one apart, of dense data that have more than MANY_BLOCKS of them."""
+    """Return the number of rows of all blocks but the last, for dense data with more than MANY_BLOCKS full blocks."""
     return _rows_within(BLOCK_BYTES, d, itemsize)
 
 
@@ -39,15 +42,15 @@ def _rows_within(size: int, d: int, itemsize: int) -> int:
 
 
 class Starts(Protocol):
-    """Where rows begin: an array, or what answers as one."""
+    """Protocol of row starts (CSR ``indptr``): a NumPy array or ``RowStarts``."""
 
     def searchsorted(self, values: IntArray) -> IntArray:
-        """For each value the number of the first row that begins at it or later."""
+        """Return for each value the number of the first row that starts at it or later."""
         ...
 
 
 def sparse_edges(n: int, entries: int, starts: Starts) -> Edges:
-    """Edges of blocks of CSR rows with equally many entries."""
+    """Return the first row of each block of CSR rows, and n; blocks have about equally many entries."""
     blocks = max(1, round(12 * entries / BLOCK_BYTES))
     if blocks == 1:
         return [0, n] if n else [0]
@@ -56,10 +59,10 @@ def sparse_edges(n: int, entries: int, starts: Starts) -> Edges:
 
 
 def spans(blocks: int, n_entries: int, size: int) -> list[range]:
-    """Groups of consecutive blocks that share one accumulator of ``size``: fewer when it is large.
+    """Return spans of consecutive blocks that share one accumulator of ``size`` numbers; fewer if it is large.
 
-    Their number is a power of two, or that of the blocks: the groups of a large size are made of those of a small one,
-    so that one walk over the blocks can add up both.
+    Their number is a power of two, or that of the blocks, so the spans of a large size are unions of those of a small
+    one, and one loop over the blocks can compute both sums.
     """
     if blocks == 1:
         return [range(1)]
@@ -70,7 +73,7 @@ def spans(blocks: int, n_entries: int, size: int) -> list[range]:
 
 
 def longest_sum(edges: Edges, n_entries: int, size: int) -> int:
-    """Terms added one after another in a sum of ``size`` numbers: the rows of a span, then the spans."""
+    """Return the number of sequential additions in a sum of ``size`` numbers: rows of a span, then spans."""
     if len(edges) == 2:
         return edges[1] + 1
     groups = spans(len(edges) - 1, n_entries, size)
@@ -78,14 +81,14 @@ def longest_sum(edges: Edges, n_entries: int, size: int) -> int:
 
 
 def ordered(parts: list[FloatArray]) -> FloatArray:
-    """Sum of the totals of partitions in their order: FAN neighbours at a time, one after another, then those sums."""
+    """Return the sum of partition totals by a tree: FAN neighbours are added in order, then their sums likewise."""
     while len(parts) > 1:
         parts = [one_after_another(parts[at : at + FAN]) for at in range(0, len(parts), FAN)]
     return parts[0]
 
 
 def one_after_another(parts: Sequence[FloatArray]) -> FloatArray:
-    """Sum from left to right, some megabytes at a time."""
+    """Return the sum from left to right, computed some megabytes at a time."""
     total: FloatArray = parts[0].copy()
     for some in slices(len(total), len(parts)):
         here = total[some]
@@ -95,7 +98,7 @@ def one_after_another(parts: Sequence[FloatArray]) -> FloatArray:
 
 
 def longest_ordered(longest: int, partitions: int) -> int:
-    """Terms added one after another in ``ordered``, when those of a partition are ``longest``."""
+    """Return the number of sequential additions in ``ordered`` if that of a partition is ``longest``."""
     while partitions > 1:
         longest, partitions = longest + min(FAN, partitions), -(-partitions // FAN)
     return longest

@@ -1,4 +1,4 @@
-"""Where rows are stored: one fact that replaces tests of types."""
+"""The location of rows (memory, disk or cluster), which replaces type checks throughout the library."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 
 class Location(Enum):
-    """Where rows are stored, and what one pass over them costs."""
+    """Location of rows, which determines the cost of a pass over them."""
 
     MEMORY = "memory"  #: in this process: a pass reads memory
     DISK = "disk"  #: in files: a pass reads all of them
-    CLUSTER = "cluster"  #: on the workers of a cluster: a pass is one round, and only sums return
+    CLUSTER = "cluster"  #: on cluster workers: a pass is one communication round that returns sums
 
 
 ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask", "pyspark": "spark"}
@@ -21,7 +21,7 @@ ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask", "pyspark"
 
 
 def location_of(X: Any) -> Location:
-    """Location of rows, or of anything that can be opened as rows.
+    """Return the location of rows, or of anything that can be opened as rows.
 
     Classes of linsep declare it as a class attribute ``location``. Dask collections, lists of delayed or future
     partitions, and Spark data frames are on a cluster. Everything else is in memory.
@@ -37,7 +37,7 @@ def location_of(X: Any) -> Location:
 
 
 def engine_name(X: Any) -> str:
-    """Engine that reads X: a collection, a list of partitions, or a client of a cluster."""
+    """Return the name of the engine that reads X: a collection, a list of partitions, or a client of a cluster."""
     return ENGINES[_top_module(X[0] if isinstance(X, list | tuple) else X)]
 
 

@@ -1,4 +1,7 @@
-"""Arrays in memory-mapped files that another program may cut short while they are read."""
+"""Safe reading of memory-mapped arrays whose file another program may truncate meanwhile.
+
+Without protection, reading a page beyond the end of the file would end the process with SIGBUS.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from linsep.errors import BadInput
 
 
 class _Watched:
-    """Memory of an array that NumPy reads through a view; a page that its file loses reads as NaN."""
+    """Memory of a mapped array, read through a NumPy view; pages that the file has lost read as NaN."""
 
     def __init__(self, X: Any, mapped: mmap.mmap) -> None:
-        self._X = X  # keeps the memory
+        self._X = X  # keeps the memory alive
         self._watch = _kernels.MappedFile(np.frombuffer(mapped, np.uint8))
         self.__array_interface__ = X.__array_interface__
         self.mapped = mapped
@@ -30,9 +33,9 @@ _MAPS = (mmap.mmap, _Watched)
 
 
 def watch(X: Any) -> Any:
-    """X, or a view of it that is safe to read if X is mapped from a file. Raise if the file is shorter than X already.
+    """Return X, or a view of it that is safe to read if X is memory-mapped. Raise if the file is already too short.
 
-    NaN is no integer: who reads integers calls :func:`refuse_cut` afterwards.
+    Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`refuse_cut`.
     """
     owner = _owner(X)
     if owner is None:
@@ -45,7 +48,7 @@ def watch(X: Any) -> Any:
 
 
 def _watch_sparse(X: Any) -> Any:
-    """X, or one whose indices are copied, because kernels follow them, and whose values are watched."""
+    """Return X, or a matrix with watched values and copied indices, because kernels use indices as addresses."""
     parts = (X.data, X.indices, X.indptr) if X.format in ("csr", "csc") else ()
     if not any(_owner(part) is not None for part in parts):
         return X
@@ -57,7 +60,7 @@ def _watch_sparse(X: Any) -> Any:
 
 
 def refuse_cut(X: Any) -> None:
-    """Raise if X is mapped from a file that is shorter now, or was when it was read."""
+    """Raise if X is mapped from a file that is truncated now or was when it was read."""
     owner = _owner(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
     if owner is None:
         return
@@ -65,7 +68,7 @@ def refuse_cut(X: Any) -> None:
     mapped = owner.mapped if watched else owner
     try:
         size = mapped.size()
-    except (OSError, ValueError):  # mapped from no file
+    except (OSError, ValueError):  # an anonymous map, not of a file
         return
     if size >= len(mapped) and not (watched and owner.cut):
         return
@@ -81,7 +84,7 @@ def refuse_cut(X: Any) -> None:
 
 
 def _owner(X: Any) -> Any:
-    """The map of a file that X is part of, None if there is none."""
+    """Return the memory map that X is part of, or None."""
     base = X
     while isinstance(base, np.ndarray):
         base = base.base

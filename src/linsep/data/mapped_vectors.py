@@ -1,7 +1,7 @@
-"""Vectors as long as the data, in nameless files, so that only the parts in use are in memory.
+"""Vectors with one entry per row in memory-mapped temporary files, so that only the parts in use are in memory.
 
-A vector of one number per row takes 8 GB for 10^9 rows. Here it lies in a temporary file that is mapped; a pass gives
-the pages of a block back to the system when it is done with the block. Short vectors stay in memory.
+A vector of one number per row takes 8 GB for 10^9 rows. It is stored in an unnamed temporary file that is mapped; a
+pass releases the pages of a block when it has processed the block. Short vectors stay in memory.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SHORT = 1 << 20  # bytes up to which vectors stay in memory
 
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
-    """Array of zeros, in a mapped file if it is long."""
+    """Return an array of zeros, in a mapped file if it is long."""
     return _make(shape, np.dtype(np.float64))
 
 
 def moved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values, copied to a mapped file if they are many and are not in one."""
+    """Return the values, copied to a mapped file if they are long and not yet in one."""
     if values.nbytes <= _SHORT or _map_of(values) is not None:
         return values
     out = _make(values.shape, values.dtype)
@@ -34,12 +34,12 @@ def moved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def in_memory(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values, copied from a mapped file if they are in one."""
+    """Return the values, copied to memory if they are in a mapped file."""
     return values if _map_of(values) is None else values.copy()
 
 
 def release(values: npt.NDArray[Any]) -> None:
-    """Give the pages of an array back to the system, if it is in a mapped file. Its numbers stay as they are."""
+    """Release the pages of an array to the operating system if it is in a mapped file. Its values are kept."""
     pages = _map_of(values)
     if pages is None or not values.size or not hasattr(mmap, "MADV_DONTNEED"):
         return
@@ -55,7 +55,7 @@ def release(values: npt.NDArray[Any]) -> None:
 def _make(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     if dtype.itemsize * int(np.prod(shape, dtype=np.int64)) <= _SHORT:
         return np.zeros(shape, dtype)
-    with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
+    with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map stays valid after the close
         return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
 
 

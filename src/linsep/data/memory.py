@@ -1,4 +1,4 @@
-"""Rows in memory: read where they lie, by a few threads."""
+"""Data sets in memory, which threads read in place, and conversion of other layouts for the kernels."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
-MAX_COLUMNS = 2**31 - 2  # of rows that the kernels read
-FILLED = 0.2  # fraction of nonzeros from which a few columns are better stored in full
+MAX_COLUMNS = 2**31 - 2  # largest number of columns that the kernels support
+FILLED = 0.2  # fraction of nonzeros above which columns are stored densely
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16")
 
 
 def _native(X: Any) -> bool:
-    """Whether the kernels can read X as it is."""
+    """Return whether the kernels can read X without conversion."""
     kind = X.dtype
     if kind.char not in "fd" or not kind.isnative:
         return False
@@ -45,7 +45,7 @@ def _native(X: Any) -> bool:
 
 
 def _converted(X: Any) -> Any:
-    """X (or some of its rows) in a layout the kernels read; small integers fit float32 exactly."""
+    """Convert X (or some of its rows) to a layout the kernels read: float32 if that is exact, otherwise float64."""
     kind = np.float32 if X.dtype.name in (*_EXACT_IN_SINGLE, "float32") else np.float64
     if sp.issparse(X):
         return X.tocsr().astype(kind, copy=False)
@@ -55,19 +55,19 @@ def _converted(X: Any) -> Any:
 
 
 def filled(X: Any) -> Any:
-    """X, dense if more than FILLED of it is not zero."""
+    """Return X, converted to dense if more than the fraction FILLED is nonzero."""
     if not sp.issparse(X) or X.nnz <= FILLED * X.shape[0] * X.shape[1]:
         return X
     return X.toarray()
 
 
 def readable(X: Any) -> Any:
-    """X whole in a layout the kernels read: X itself if it is in one, else converted, whatever its size."""
+    """Return X in a layout the kernels read: X itself if possible, otherwise a converted copy of any size."""
     return X if _native(X) else _converted(X)
 
 
 def kernel_rows(X: Any) -> _kernels.Rows:
-    """X, dense or CSR, as the kernels read it."""
+    """Wrap X, dense or CSR, for the kernels."""
     if X.shape[1] > MAX_COLUMNS:
         raise BadInput(
             f"The rows have {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are possible. Number those that occur "
@@ -80,16 +80,16 @@ def kernel_rows(X: Any) -> _kernels.Rows:
 
 
 def aligned(X: Any) -> Any:
-    """X, dense or CSR, copied where its address is no multiple of its item size, as behind the header of a message."""
+    """Return X, dense or CSR, copied if its address is not aligned, as may happen behind the header of a message."""
     parts = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
     return X if all(part.flags.aligned for part in parts) else X.copy()
 
 
 def _take(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
-    """Copy of some rows of a dense table."""
+    """Copy some rows of a dense array."""
     out = np.empty((len(rows), X.shape[1]), X.dtype)
     for some in slices(len(rows), X.shape[1]):
-        # Without a copy; all numbers are in range.
+        # mode="clip" writes to ``out`` without a buffer; all indices are in range.
         np.take(X, rows[some], axis=0, out=out[some], mode="clip")
     return out
 
@@ -102,10 +102,10 @@ def state_of_rows(
     name: str,
     k: int | None = None,
 ) -> FloatArray:
-    """One number per row of the part, or k of them, under a name; allocated on first use.
+    """Return the named state of the rows in ``part``, one or k numbers per row; allocated on first use.
 
-    A function and not a method, because a block must not refer to its data set, which refers to its blocks: rows would
-    stay in memory until the next search for cycles.
+    This is a function and not a method because a block must not refer to its data set, which refers to its blocks: the
+    cycle would keep the rows in memory until the next garbage collection.
     """
     found = state.get(name)
     if found is None:
@@ -114,7 +114,7 @@ def state_of_rows(
 
 
 class LocalDataset(Dataset):
-    """Rows that this process reads itself, with their targets and row state in memory."""
+    """Base of data sets whose rows this process reads itself, with targets and row state in its memory."""
 
     targets: Targets
     edges: Edges  #: row numbers where blocks begin, and n
@@ -141,7 +141,7 @@ class LocalDataset(Dataset):
         allocate: Callable[[tuple[int, ...]], FloatArray],
         origin: int = 0,
     ) -> Block:
-        """Rows first .. first + rows.n as a block, numbered from ``origin``."""
+        """Return rows first .. first + rows.n as a block whose row numbers are shifted by ``origin``."""
         part = slice(first, first + rows.n)
         state = partial(state_of_rows, self._state, self.n, allocate, part)
         targets = self.targets if rows.n == self.n else self.targets.take(part)
@@ -149,10 +149,11 @@ class LocalDataset(Dataset):
 
 
 class Memory(LocalDataset):
-    """Rows in memory. C-ordered float32/float64 arrays and CSR matrices are never copied.
+    """Data set in memory. C-ordered float32/float64 arrays and CSR matrices are never copied.
 
-    Other layouts (Fortran order, integers, float16, bfloat16 of ml_dtypes) are converted block by block in every pass,
-    so that a fit needs little memory beside the data. Row 0 of a partition is row ``origin`` of all.
+    Other layouts (Fortran order, integers, float16, bfloat16 of ml_dtypes) are converted once if they are small, and
+    otherwise block by block in every pass, so that a fit needs little additional memory. If X is a partition,
+    ``origin`` is the number of its first row among all rows.
     """
 
     location = Location.MEMORY
@@ -184,7 +185,7 @@ class Memory(LocalDataset):
         self.one_block, self._origin = len(self.edges) == 2, origin
         self._opened: list[Block | None] = [None] * (len(self.edges) - 1)
         self._pool: ThreadPoolExecutor | None = None
-        self._owner = 0  # the process whose threads these are
+        self._owner = 0  # id of the process that started the threads
         self.whole = self._block(kernel_rows(X), 0, np.zeros, origin) if native else None
 
     def _open(self, k: int) -> Block:
@@ -216,25 +217,25 @@ class Memory(LocalDataset):
         return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
 
     def reweighted(self, factor: FloatArray) -> Memory:
-        """Data set of these rows with weights multiplied by ``factor``."""
+        """Return a data set of the same rows with weights multiplied by ``factor``."""
         return Memory(self.X, *self.targets.take(slice(None), factor), n_threads=self.n_threads)
 
     def columns(self, chosen: IntArray) -> Memory:
-        """Copy the chosen features, dense if they are mostly filled."""
+        """Copy the chosen features, to a dense array if more than the fraction FILLED is nonzero."""
         X = filled(self.X[:, chosen])
         if sp.issparse(X):
-            X.sort_indices()  # rows with many columns may come unsorted
+            X.sort_indices()  # scipy may return unsorted indices for wide rows
         return Memory(X, *self.targets, n_threads=self.n_threads)
 
     def _threads(self) -> ThreadPoolExecutor:
-        """The threads of this process: a forked child does not inherit its parent's."""
+        """Return the thread pool of this process; a forked child does not inherit its parent's threads."""
         if self._pool is None or self._owner != os.getpid():
             self._pool = ThreadPoolExecutor(self.n_threads - 1, "linsep")
             self._owner = os.getpid()
         return self._pool
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

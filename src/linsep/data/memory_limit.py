@@ -1,4 +1,4 @@
-"""How much memory is free."""
+"""Estimate of the memory that this process may still allocate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> float:
-    """Bytes that this process may still take: of the machine, of its container, and by its own limits."""
+    """Return the bytes that this process may still allocate: the minimum over machine, container and ``ulimit``."""
     try:
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = 1024.0 * int(lines["MemAvailable"].split()[0])
@@ -20,7 +20,7 @@ def available_memory() -> float:
 
 
 def _limits() -> float:
-    """What ``ulimit`` leaves, of addresses and of data."""
+    """Return the bytes left under ``ulimit``, for the address space and the data segment."""
     try:
         import resource  # noqa: PLC0415 - not on every platform
 

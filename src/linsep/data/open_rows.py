@@ -1,4 +1,4 @@
-"""Which back end holds the rows: memory, disk or the workers of a cluster."""
+"""Construction of a data set for the location of its rows: memory, disk or the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linsep.data.disk import Disk
 from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory
 
-FEW_ENTRIES = 1 << 20  # of rows on disk that are read once: 8 MB, the blocks of two threads
+FEW_ENTRIES = 1 << 20  # rows on disk up to 8 MB (blocks of two threads) are copied to memory
 
 _BACK_ENDS: dict[Location, Any] = {
     Location.MEMORY: Memory,
@@ -26,7 +26,7 @@ def dataset(
     labels: Any = None,
     n_threads: int | None = None,
 ) -> Memory | Disk | Cluster:
-    """Rows with their targets as a data set, where they are; few rows on disk are read into memory."""
+    """Return a data set of the rows and their targets, at their location; small data on disk are read into memory."""
     where = location_of(X)
     if where is Location.DISK and X.n_entries <= FEW_ENTRIES:
         X.refuse_change()

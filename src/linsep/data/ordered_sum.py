@@ -1,4 +1,7 @@
-"""Sums over blocks by several threads, the same bits for any number of them."""
+"""Parallel sums over blocks that are bit-identical for any number of threads.
+
+Consecutive blocks form spans with an accumulator each, and accumulators are added in the order of the spans.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,20 @@ from linsep.data.dataset import Sum
 from linsep.data.layout import spans
 from linsep.interrupts import Cancelled, check, checking, slices
 
-_SHORT = 100_000  # numbers that are added without a look at the clock
-_PATIENCE = 0.05  # seconds between two looks whether a thread may go on
+_SHORT = 100_000  # length up to which vectors are added without a check for interrupts
+_PATIENCE = 0.05  # seconds between two checks for interrupts while a thread waits
 
 
 class _Turn(NamedTuple):
-    """A span of blocks that one thread takes."""
+    """A span of blocks that one thread processes."""
 
-    parts: tuple[int, ...]  #: accumulators of each sum
+    parts: tuple[int, ...]  #: number of accumulators of each sum
     blocks: tuple[tuple[int, tuple[int, ...]], ...]  #: every block, and its accumulator in each sum
 
 
 @lru_cache(maxsize=16)
 def _turns(blocks: int, n_entries: int, sizes: tuple[int, ...]) -> tuple[_Turn, ...]:
-    """Spans of the sum with the fewest of them; those of the others are parts of these."""
+    """Return the spans of the sum that has the fewest; the spans of the other sums subdivide them."""
     groups = [spans(blocks, n_entries, size) for size in sizes]
     starts = [[span.start for span in group] for group in groups]
     turns = []
@@ -44,7 +47,7 @@ def _turns(blocks: int, n_entries: int, sizes: tuple[int, ...]) -> tuple[_Turn, 
 
 
 def _add(total: FloatArray, part: FloatArray) -> None:
-    """Add a part to a total; with a look at the clock now and then if they are long."""
+    """Add a part to a total in place, with checks for interrupts if they are long."""
     if len(total) <= _SHORT:
         total += part
         return
@@ -53,7 +56,7 @@ def _add(total: FloatArray, part: FloatArray) -> None:
 
 
 class _Total:
-    """Sums of spans, added in the order of the spans as soon as all earlier ones are there."""
+    """Running totals, to which the sums of a span are added as soon as all earlier spans have been added."""
 
     def __init__(self, number: int, ahead: int) -> None:
         self.sums: list[FloatArray] = []
@@ -61,18 +64,18 @@ class _Total:
         self._next, self._ahead, self._lock = 0, ahead, Condition()
 
     def wait(self, turn: int) -> None:
-        """Until a span is at most so many ahead of the first one that is not added: those after it take memory."""
+        """Block until ``turn`` is at most ``ahead`` spans beyond the first one not yet added, which bounds memory."""
         while turn > self._next + self._ahead:
             check()
             with self._lock:
                 self._lock.wait(_PATIENCE)
 
     def give_up(self) -> None:
-        """A span will never come: nobody needs to wait for it."""
+        """Release all waiting threads, because a span failed and will never be added."""
         self._ahead = len(self._waiting)
 
     def add(self, turn: int, parts: list[list[FloatArray]]) -> None:
-        """For each sum the parts of one span, in their order."""
+        """Store the accumulators of one span, for each sum in order, and add all spans that are ready."""
         with self._lock:
             self._lock.notify_all()
             self._waiting[turn] = parts
@@ -96,11 +99,11 @@ def add_up(
     helpers: Callable[[], Executor],
     room: float = math.inf,
 ) -> list[FloatArray]:
-    """Sums over the blocks, in block order; each thread takes the next span that nobody has taken.
+    """Return the sums over the blocks, added in block order; each thread takes the next unprocessed span.
 
-    A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing. Each block
-    is added to every sum while it is in the cache. ``openers`` opens block k, one function for each thread. Memory
-    holds about two accumulators for each thread; with ``room``, the total and accumulators of at most so many bytes.
+    A thread that the operating system suspends delays at most one span. Each block is added to every sum while it is in
+    the cache. ``openers`` has one function per thread, which opens block k. Memory holds about two accumulators per
+    thread; with ``room``, the total and at most that many bytes of accumulators.
     """
     functions, sizes = zip(*wanted, strict=True)
     turns = _turns(blocks, n_entries, sizes)
@@ -144,6 +147,6 @@ def add_up(
             if not task.cancel():
                 task.result()
     finally:
-        running = False  # after an error or Ctrl-C the others stop at their next check
+        running = False  # after an error or Ctrl-C the other threads stop at their next check
         wait([task for task in tasks if not task.cancel()])
     return total.sums

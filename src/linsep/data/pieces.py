@@ -1,7 +1,7 @@
-"""Reading parts of files: all bytes or an error, and the checksum of every piece where there is one.
+"""Files that are read by byte ranges, with an error if bytes are missing and a checksum for every piece of the cache.
 
-Bytes are copied out of the page cache and not mapped: a file that is cut short during a fit is then an error, where a
-map of it would bring the process down. The copy of a block is still in the processor's cache when a kernel reads it.
+Bytes are copied from the page cache instead of memory-mapped: a file that is truncated during a fit then raises an
+error, where a map would kill the process. The copy of a block is still in the CPU cache when a kernel reads it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Scratch:
-    """Room that is used again and again, so that reading costs no fresh memory."""
+    """Reusable buffers, so that reading blocks does not allocate memory each time."""
 
     def __init__(self) -> None:
         self._rooms: dict[int, Bytes] = {}
 
     def of(self, size: int, slot: int = 0) -> Bytes:
-        """Room of that many bytes; what it held before in this slot is gone."""
+        """Return a buffer of ``size`` bytes, which overwrites the previous one of this slot."""
         room = self._rooms.get(slot)
         if room is None or len(room) < size:
             room = self._rooms[slot] = np.empty(size, np.uint8)
@@ -33,11 +33,11 @@ class Scratch:
 
 
 class PieceFile:
-    """``size`` bytes of a file, from byte ``skip`` on.
+    """``size`` bytes of a file, starting at byte ``skip``.
 
-    ``sums`` are the checksums (CRC-32) of its pieces of ``piece`` bytes, verified when a piece is read first, and
-    again once the file has been written to. A file without them belongs to the user: a change of its size or time
-    of writing is an error.
+    ``sums`` are the checksums (CRC-32) of its pieces of ``piece`` bytes. A piece is verified when it is first read, and
+    again if the file has been written to since. A file without checksums belongs to the user: a change of its size or
+    time of writing raises an error.
     """
 
     def __init__(
@@ -45,23 +45,23 @@ class PieceFile:
     ) -> None:
         self.path, self.size, self._skip, self._piece, self._sums = path, size, skip, piece, sums
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        if hasattr(os, "posix_fadvise"):  # the system reads ahead, twice as far as usual
+        if hasattr(os, "posix_fadvise"):  # doubles the read-ahead of the operating system
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         self._state = self._look()
-        self._good = bytearray(0 if sums is None else len(sums))  # pieces whose checksum was right
+        self._good = bytearray(0 if sums is None else len(sums))  # 1: the piece has been verified
 
     def _look(self) -> tuple[int, int, int]:
         found = os.stat(self.path)
         return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def fingerprint(self) -> list[Any]:
-        """What tells this content from any other: checksums, or where and when it was written."""
+        """Return facts that identify the content: checksums, or path, size and times of the file."""
         if self._sums is not None:
             return [self.size, *self._sums]
         return [os.path.abspath(self.path), *self._state]
 
     def refuse_change(self) -> None:
-        """Raise if the file is no longer the one that was opened."""
+        """Raise if the file has changed since it was opened; with checksums, verify its pieces again instead."""
         try:
             now = self._look()
         except OSError as error:
@@ -78,7 +78,7 @@ class PieceFile:
         self._state, self._good = now, bytearray(len(self._sums))
 
     def read(self, start: int, stop: int, scratch: Scratch | None = None, slot: int = 0) -> Bytes:
-        """Bytes start .. stop, in the scratch if there is one."""
+        """Return bytes start .. stop, in a buffer of ``scratch`` if it is given."""
         low, high = start, stop
         unchecked = self._sums is not None and self._unchecked(start, stop)
         if unchecked:
@@ -119,14 +119,14 @@ class PieceFile:
             self._good[number] = 1
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 class PieceWriter:
-    """Writes a file and remembers the checksums of its pieces."""
+    """Writer of a file that computes the checksums of its pieces."""
 
     def __init__(self, path: str, piece: int) -> None:
         self.path, self.piece = path, piece
@@ -153,7 +153,7 @@ class PieceWriter:
         self._open_sum = self._filled = 0
 
     def finish(self) -> dict[str, Any]:
-        """Flush to the disk; what a reader needs to know."""
+        """Flush the file to disk, close it, and return the facts that ``PieceFile`` needs to read it."""
         if self._filled:
             self._end_piece()
         self._file.flush()
@@ -162,5 +162,5 @@ class PieceWriter:
         return {"size": self.size, "piece": self.piece, "sums": self.sums}
 
     def close(self) -> None:
-        """Give up."""
+        """Close the file without finishing it."""
         self._file.close()

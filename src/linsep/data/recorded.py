@@ -1,4 +1,4 @@
-"""A data set whose passes are written to a journal, or answered from it."""
+"""A data set that records the results of its passes in a journal, or replays them from it, for ``checkpoint``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def recorded(data: Dataset, *facts: Any) -> Dataset:
-    """``data``, recorded if a checkpoint is in use and they are on disk or a cluster; ``facts`` identify the fit."""
+    """Return ``data``, wrapped in ``Recorded`` if a checkpoint is in use and the rows are on disk or on a cluster.
+
+    ``facts`` identify the fit.
+    """
     journal = current()
     if journal is None or not isinstance(data, Disk | Cluster):
         return data
@@ -47,7 +50,7 @@ def _version() -> str:
 
 
 class Pass(NamedTuple):
-    """A pass whose result was read from the journal."""
+    """A pass whose result was read from the journal, and how to execute it."""
 
     make: Callable[[], list[Vector]]
     writes: frozenset[str]
@@ -56,10 +59,10 @@ class Pass(NamedTuple):
 
 
 class Recorded(Dataset):
-    """Another data set, and the journal of its passes.
+    """Wrapper of a data set that records its passes in a journal, or replays them from it.
 
-    A pass that writes row state and is answered from the journal leaves the state unwritten. It is *pending*: it is
-    made after all, once, before the first pass that is not in the journal, and must find the recorded result.
+    Replaying a pass that writes row state does not restore the state. The pass is *pending*: it is executed once,
+    before the first pass that is not in the journal, and must reproduce the recorded result.
     """
 
     def __init__(self, data: Dataset, journal: Journal) -> None:
@@ -107,7 +110,7 @@ class Recorded(Dataset):
         self._data.set_row_state(name, values)
 
     def _answer(self, make: Callable[[], list[Vector]], notes: PassNotes) -> list[Vector]:
-        """Result of the pass, from the journal if it is there."""
+        """Return the result of the pass, from the journal if it is there."""
         writes, reads = notes.get("writes", ()), notes.get("reads") or ()
         found = self._journal.recorded()
         if found is None:
@@ -138,7 +141,7 @@ class Recorded(Dataset):
                 )
 
     def _copy(self, found: Dataset) -> Dataset:
-        """A copy of rows, recorded unless it is in memory, where passes are cheap."""
+        """Return a copy of rows, recorded unless it is in memory, where passes are cheap."""
         return found if found.location is Location.MEMORY else Recorded(found, self._journal)
 
     def stays_remote(self) -> bool:
@@ -168,13 +171,16 @@ class Recorded(Dataset):
 
 
 def _recordable(notes: PassNotes) -> bool:
-    """Whether the pass declares the row state it uses, and is worth recording."""
+    """Return whether the pass declares the row state it uses and reads features, so that recording saves time."""
     known = notes.get("reads") is not None or bool(notes.get("writes"))
     return known and notes.get("features", True)
 
 
 def _needed(pending: list[Pass], overwritten: frozenset[str] = frozenset()) -> list[Pass]:
-    """Passes, first to last, that write state which is read before it is ``overwritten``."""
+    """Return the pending passes, in order, whose state is not overwritten before it is read.
+
+    ``overwritten`` names state that the next pass overwrites.
+    """
     kept: list[Pass] = []
     dead = set(overwritten)
     for one in reversed(pending):
@@ -185,7 +191,7 @@ def _needed(pending: list[Pass], overwritten: frozenset[str] = frozenset()) -> l
 
 
 def _flat(totals: list[FloatArray], found: list[tuple[Vector, ...]]) -> list[Vector]:
-    """The result of visits as a few vectors: totals, lengths of the parts, and the parts end to end."""
+    """Flatten the result of ``visits`` to a few vectors: totals, lengths of the parts, and concatenated parts."""
     columns = [list(column) for column in zip(*found, strict=True)]
     lengths = np.array([[len(part) for part in column] for column in columns], dtype=np.int64)
     ends = [np.concatenate(column) for column in columns]
@@ -193,7 +199,7 @@ def _flat(totals: list[FloatArray], found: list[tuple[Vector, ...]]) -> list[Vec
 
 
 def _by_block(flat: list[Vector]) -> list[Any]:
-    """What was found in each block, from the vectors after the totals."""
+    """Return the results of the blocks from the vectors after the totals; the inverse of ``_flat``."""
     lengths, *ends = flat
     cuts = np.cumsum(lengths.reshape(len(ends), -1), axis=1)[:, :-1]
     columns = [np.split(end, cut) for end, cut in zip(ends, cuts, strict=True)]

@@ -1,4 +1,4 @@
-"""Facts and parts of rows wherever they are stored, and rows and labels as plain arrays for small checks."""
+"""Column statistics and blocks of rows at any location, and conversion of X and y to plain arrays for checks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linsep.data.location import Location, location_of
 from linsep.data.scanning import Scan
 from linsep.errors import BadInput
 
-_BLOCK = 1 << 20  # numbers looked at together
+_BLOCK = 1 << 20  # entries processed together
 
 
 def column_sizes(X: Any) -> FloatArray:
-    """The largest absolute value of every column, of rows in memory, on disk or on a cluster (one round)."""
+    """Return the largest absolute value of every column, at any location. One pass."""
     if location_of(X) is not Location.MEMORY:
         return np.asarray(np.max(_of_parts(column_sizes, X), axis=0))
     if sp.issparse(X):
@@ -32,7 +32,7 @@ def column_sizes(X: Any) -> FloatArray:
 
 
 def extremes(X: Any) -> tuple[float, float]:
-    """The least and the largest stored number, 0 among them, wherever the rows are (one round on a cluster)."""
+    """Return the smallest and the largest entry, 0 included, at any location. One pass."""
     if location_of(X) is not Location.MEMORY:
         parts = _of_parts(extremes, X)
         return float(np.min(parts)), float(np.max(parts))
@@ -41,31 +41,31 @@ def extremes(X: Any) -> tuple[float, float]:
 
 
 def _of_parts(fn: Callable[[Any], Any], X: Any) -> list[Any]:
-    """``fn(rows)`` of all parts of rows on disk or on a cluster."""
+    """Return ``fn(rows)`` for every block on disk or partition on a cluster."""
     if location_of(X) is Location.CLUSTER:
         return list(X.apply(partial(_of_rows, fn)))
     return [fn(block) for _, block in row_blocks(X)]
 
 
 def _of_rows(fn: Callable[[Any], Any], X: Any, *vectors: Any) -> Any:
-    """On a worker."""
+    """Return ``fn(X)``; called on a worker, with the target vectors, which it ignores."""
     return fn(X)
 
 
 def row_blocks(X: Any) -> Iterable[tuple[slice, Any]]:
-    """All rows in memory or on disk: one block, or many, each of which the next one overwrites."""
+    """Iterate over (slice, rows): one block in memory, many on disk, where each block overwrites the previous one."""
     return X.blocks() if location_of(X) is Location.DISK else [(slice(0, X.shape[0]), X)]
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether rows, wherever they are, are stored by their nonzero entries."""
+    """Return whether rows, at any location, are stored by their nonzero entries."""
     return bool(sp.issparse(X)) if location_of(X) is Location.MEMORY else X.sparse
 
 
 def plain_rows(X: Any) -> Any:
-    """X (n, d) as a float array or a CSR matrix; frames and lists are converted, text and NaN refused.
+    """Return X (n, d) as a float array or a CSR matrix; convert frames and lists, raise for text and NaN.
 
-    Of a scan its rows on disk, which are read by ``X[rows]``.
+    For a scan, return its rows on disk, which are read by ``X[rows]``.
     """
     if location_of(X) is Location.DISK:
         stored = getattr(X, "rows", X)
@@ -93,12 +93,12 @@ def plain_rows(X: Any) -> Any:
 
 
 def y_of(X: Any, y: Any) -> Any:
-    """y, or the target of a scan."""
+    """Return y, or the target of X if X is a scan."""
     return X.given(y, None, "check")[0] if isinstance(X, Scan) else y
 
 
 def plain_signs(y: Any, n: int, classes: npt.NDArray[Any] | None = None) -> FloatArray:
-    """-1.0 for the first and +1.0 for the second of two classes, in rising order unless they are given."""
+    """Return -1.0 for rows of the first class and +1.0 for the second, in the order of ``classes`` or sorted."""
     labels = np.asarray(y).ravel()
     if len(labels) != n:
         raise BadInput(f"X has {n} rows, y has {len(labels)} labels; give one label for each row.")

@@ -1,4 +1,4 @@
-"""Where CSR rows on disk begin, in about one byte per row."""
+"""Compact row starts (CSR ``indptr``) of rows on disk, in about one byte per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STEP = 4096  # rows between two starts that are stored
 
 
 class RowStarts:
-    """Starts of n rows and the end of the last one: the lengths in the smallest integers that hold them, and sums."""
+    """Starts of n rows and the end of the last: row lengths in the smallest integer type, and every 4096th start."""
 
     def __init__(self, lengths: npt.NDArray[np.integer[Any]]) -> None:
         self._lengths = smallest(lengths)
@@ -27,11 +27,11 @@ class RowStarts:
 
     @property
     def total(self) -> int:
-        """End of the last row."""
+        """End of the last row, which is the number of entries."""
         return int(self._marks[-1])
 
     def between(self, lo: int, hi: int) -> IntArray:
-        """Starts of the rows lo .. hi, and the end of the last of them."""
+        """Return the starts of the rows lo .. hi, and the end of the last of them."""
         mark = lo // _STEP
         first = int(self._lengths[mark * _STEP : lo].sum(dtype=np.int64))
         out = np.empty(hi - lo + 1, np.int64)
@@ -41,7 +41,7 @@ class RowStarts:
         return out
 
     def searchsorted(self, values: IntArray) -> IntArray:
-        """For each value the number of the first row that begins at it or later; n if only the end does."""
+        """Return for each value the number of the first row that starts at it or later, or n."""
         found = np.zeros(len(values), np.int64)
         for k, mark in enumerate(np.searchsorted(self._marks, values).tolist()):
             if mark:
@@ -50,10 +50,10 @@ class RowStarts:
         return found
 
     def tobytes(self) -> bytes:
-        """The lengths, for checksums."""
+        """Return the bytes of the row lengths, for checksums."""
         return self._lengths.tobytes()
 
 
 def smallest(lengths: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
-    """Lengths in the smallest integers that hold them."""
+    """Return the lengths in the smallest unsigned integer type that holds them."""
     return lengths.astype(np.min_scalar_type(int(lengths.max(initial=0))), copy=False)

@@ -1,4 +1,4 @@
-"""``scan``: files of any size as something that ``fit`` and ``predict`` accept."""
+"""``scan``: files larger than memory as input of ``fit`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from linsep.paths import check_path
 
 
 class Scan:
-    """Rows on disk with target and weight, as :func:`scan` finds them; ``fit(scan)`` reads it.
+    """Rows on disk with target and weight, as returned by :func:`scan`; pass it to ``fit`` or ``predict``.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Scan:
         Target and weight, in memory.
     feature_names : ndarray of str or None
     reads : float
-        Number of times that all rows have been read: bytes read over bytes of all rows.
+        Number of times that all rows have been read: bytes read divided by the bytes of all rows.
     cache : Path or None
-        Directory of the decoded rows, if there is one.
+        Directory of the decoded rows; None if the files are read in place.
     """
 
     location = Location.DISK
@@ -62,16 +62,16 @@ class Scan:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, d)."""
+        """Number of rows and features, (n, d)."""
         return self.rows.shape
 
     @property
     def reads(self) -> float:
-        """Bytes read over bytes of all rows."""
+        """Bytes read so far divided by the bytes of all rows."""
         return self.rows.read_bytes / max(1, self.rows.nbytes)
 
     def given(self, y: Any, weight: Any, owner: str) -> tuple[Any, Any]:
-        """Target and weight: the scan's own, or those given beside it, never both."""
+        """Return target and weight: the scan's own, or the given ones; raise if there are both."""
         if y is not None and self.y is not None:
             raise BadInput(
                 "The scan has a target already: pass it to scan(target=...) or to fit, not to both."
@@ -88,7 +88,7 @@ class Scan:
         return self.y if y is None else y, self.weight if weight is None else weight
 
     def take(self, rows: IntArray) -> Scan:
-        """A scan of the given rows, in rising order, written to a temporary directory; without target and weight."""
+        """Copy the given rows (ascending) to a temporary directory and return their scan, without target and weight."""
         cuts = np.searchsorted(rows, self.rows.edges)
         mine = (rows[a:b] for a, b in pairwise(cuts))
         parts = (
@@ -98,17 +98,17 @@ class Scan:
         return stored_rows(parts, self.shape[1])
 
     def without_targets(self) -> Scan:
-        """The rows alone, with their column names."""
+        """Return a scan of the same rows with their column names, without target and weight."""
         return Scan(self.rows, names=self.feature_names)
 
     def close(self) -> None:
-        """Let go of the files; a temporary cache is removed, one in a directory of yours stays."""
+        """Close the files. A temporary cache is removed; one in a directory of yours is kept."""
         self.rows.close()
         if self._finalizer is not None:
             self._finalizer()
 
     def remove(self) -> None:
-        """Close, and remove the cache, wherever it is."""
+        """Close the files and delete the cache directory, including one of yours."""
         self.close()
         if self.cache is not None:
             shutil.rmtree(self.cache, ignore_errors=True)
@@ -162,15 +162,15 @@ def scan(  # noqa: PLR0913
     ignore : list
         Columns to leave out.
     cache : path, optional
-        Directory for the decoded rows, used again next time if the files are unchanged: by size and time of writing, or
-        by what a remote file system knows (ETag, checksum, time); if it knows none, they are read again. By default a
-        temporary directory, removed when the scan is closed or no longer used. Float .npy files in C order are read
-        in place, without.
+        Directory for the decoded rows, reused next time if the files are unchanged, judged by size and time of writing,
+        or by what a remote file system reports (ETag, checksum, time); if it reports none, they are read again. By
+        default a temporary directory, removed when the scan is closed or no longer used. Float .npy files in C order
+        are read in place, without a cache.
     cache_limit : float, optional
-        Most bytes the cache may take.
+        Largest size of the cache in bytes.
     client : dask.distributed.Client, optional
-        The workers of this cluster read the files, each of which is a partition that stays in their memory.
-        There is no cache then, and the paths must mean the same to all of them.
+        The workers of this cluster read the files; each file is a partition that stays in a worker's memory.
+        There is no cache then, and all workers must be able to open the paths.
     format, delimiter, header, decimal, quote, encoding, missing
         How the files are written, as in :func:`~linsep.read_table`, which reads them by the same rules.
     storage_options : dict, optional
@@ -242,10 +242,10 @@ def scan(  # noqa: PLR0913
 
 
 def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> Scan:
-    """A scan of rows that come in parts, dense or CSR with ``width`` columns.
+    """Write rows that are given in parts, dense or CSR with ``width`` columns, to disk and return their scan.
 
-    They are written to a temporary directory, removed when the scan is closed or no longer used; or to the directory
-    ``cache``, from which they are read if they are there already.
+    They are written to a temporary directory, removed when the scan is closed or no longer used, or to the directory
+    ``cache``; if that is complete already, it is opened and the parts are not read.
     """
     if cache is not None:
         try:
@@ -276,7 +276,7 @@ def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> 
 
 
 def _files(paths: Any, options: Mapping[str, Any] | None) -> list[DataFile]:
-    """All files, in order."""
+    """Return all files in order; raise if one does not exist or is not a path, URL or dataset."""
     try:
         files = list_files(paths, options)
     except IsADirectoryError:
@@ -308,7 +308,7 @@ def _array_or_column(given: Any, name: str) -> tuple[npt.NDArray[Any] | None, Co
 
 
 def _in_place(reader: NumericFiles) -> StoredRows | None:
-    """Rows of .npy files that the kernels can read as they lie; None if there are others."""
+    """Return the rows of .npy files that the kernels can read without conversion, or None if some need it."""
     if reader.kind != "npy" or any(type(file) is not DataFile for file in reader.files):
         return None
     files, parts, heights, kinds = reader.files, [], [], set()
@@ -330,9 +330,9 @@ def _in_place(reader: NumericFiles) -> StoredRows | None:
 
 
 def _cache(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
-    """The rows from the cache, which is built if it is not there or damaged.
+    """Return the rows from the cache, which is built if it is missing or damaged.
 
-    Files whose changes cannot be noticed are read again each time, into a temporary directory.
+    Files whose changes cannot be detected are read again each time, into a temporary directory.
     """
     wanted = reader.wanted
     name = block_cache.key(reader.files, [wanted.target, wanted.weight, *wanted.how.settings()])

@@ -1,4 +1,4 @@
-"""Rows on disk that are read a block at a time: dense in one or several files, or CSR."""
+"""Matrices on disk that are read one block at a time: dense in one or several files, or CSR."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from linsep.data.row_starts import RowStarts
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput
 
-_SEEK = 64 << 10  # bytes that are read in the time that it takes to find one row
+_SEEK = 64 << 10  # bytes that could be read in the time of one seek
 
 
 def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
-    """What ``make`` returns, one for each thread that asks."""
+    """Return a function that calls ``make`` once per thread and then returns that thread's object."""
     mine = local()
 
     def of_this_thread() -> Any:
@@ -38,10 +38,10 @@ def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
 
 
 class StoredRows(ABC):
-    """n rows of d numbers on disk. ``X[a:b]`` and ``X[rows]`` read some of them into memory.
+    """Base of matrices (n, d) on disk. ``X[a:b]`` and ``X[rows]`` read some rows into memory.
 
-    ``read_bytes`` counts what was read so far, by all threads. ``aside`` holds a copy of those on the
-    shelf (``strided_sample.py``), if there is one.
+    ``read_bytes`` counts the bytes read so far by all threads. ``aside`` is a separate copy of the strided
+    sample of the rows (``strided_sample.py``), or None.
     """
 
     location = Location.DISK
@@ -61,7 +61,7 @@ class StoredRows(ABC):
 
     @property
     def size(self) -> int:
-        """n * d."""
+        """Number of entries n * d, zeros included."""
         return self.shape[0] * self.shape[1]
 
     @property
@@ -72,20 +72,20 @@ class StoredRows(ABC):
     @property
     @abstractmethod
     def n_entries(self) -> int:
-        """Stored numbers."""
+        """Number of stored entries: n * d if dense, nonzeros if sparse."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes of all rows on disk."""
+        """Size of all rows on disk in bytes."""
 
     @abstractmethod
     def files(self) -> list[PieceFile]:
-        """The files that hold the rows."""
+        """Return the files that contain the rows."""
 
     @abstractmethod
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
-        """Rows lo .. hi: an array or a CSR matrix, in the scratch if there is one."""
+        """Return rows lo .. hi as an array or a CSR matrix, in buffers of ``scratch`` if it is given."""
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -102,7 +102,7 @@ class StoredRows(ABC):
         return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
     def take(self, rows: IntArray, rooms: Sequence[Scratch] = ()) -> Any:
-        """The given rows, block by block, by a thread for each of the rooms; blocks without any are not read."""
+        """Return the given rows, read by one thread per buffer in ``rooms``; blocks without any of them are skipped."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
             return self.take(rows[order], rooms)[np.argsort(order, kind="stable")]
@@ -117,7 +117,7 @@ class StoredRows(ABC):
         def work(number: int) -> bool:
             k = blocks[number]
             lo, hi, mine = self.edges[k], self.edges[k + 1], rows[cuts[k] : cuts[k + 1]]
-            runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1)  # rows side by side
+            runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1)  # of consecutive rows
             if len(runs) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
                 found = stack_rows([self.read(int(run[0]), int(run[-1]) + 1) for run in runs])
             else:
@@ -138,7 +138,7 @@ class StoredRows(ABC):
         return parts[0] if parts else self.read(0, 0)
 
     def _set_aside(self, places: IntArray, rooms: Sequence[Scratch]) -> Any:
-        """Rows from the shelf."""
+        """Return rows from the strided sample, by their positions in it."""
         assert self.aside is not None
         before = self.aside.read_bytes
         found = self.aside.take(places, rooms)
@@ -146,24 +146,24 @@ class StoredRows(ABC):
         return found
 
     def fingerprint(self) -> list[Any]:
-        """What tells these rows from any others."""
+        """Return facts that identify the content of the rows."""
         return [self.shape, self.dtype.name, *(file.fingerprint() for file in self.files())]
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """All rows in turn, each block with its place; it is gone when the next one comes."""
+        """Yield the row range and the rows of each block; the next block overwrites them. One pass."""
         scratch = Scratch()
         for lo, hi in pairwise(self.edges):
             yield slice(lo, hi), self.read(lo, hi, scratch)
 
     def refuse_change(self) -> None:
-        """Raise if a file is no longer what it was."""
+        """Raise if a file has changed since it was opened."""
         for file in self.files():
             file.refuse_change()
         if self.aside is not None:
             self.aside.refuse_change()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in self.files():
             file.close()
         if self.aside is not None:
@@ -171,7 +171,7 @@ class StoredRows(ABC):
 
 
 class DenseRows(StoredRows):
-    """Rows one after another, in C order, in files of ``heights`` rows."""
+    """Dense rows in C order, in one or several files; ``heights`` are their numbers of rows."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class DenseRows(StoredRows):
         return self._files
 
     def _in_files(self, lo: int, hi: int) -> Iterator[tuple[PieceFile, int, int]]:
-        """The files that hold rows lo .. hi, each with the first and last byte of them."""
+        """Yield the files that contain rows lo .. hi, each with the byte range of these rows."""
         width = self.shape[1] * self.dtype.itemsize
         first = int(np.searchsorted(self._starts, lo, side="right")) - 1
         while lo < hi:
@@ -225,7 +225,7 @@ class DenseRows(StoredRows):
 class CsrRows(StoredRows):
     """CSR rows: values and column numbers (int32) on disk, lengths of the rows in memory.
 
-    ``shift`` is taken off the column numbers: 1 if the file counted from one.
+    ``shift`` is subtracted from the column numbers: 1 if the source file numbers columns from 1.
     """
 
     def __init__(
@@ -273,6 +273,6 @@ class CsrRows(StoredRows):
         self._count(values.nbytes + columns.nbytes)
         pointers = (starts - a).astype(np.int32)
         found = sp.csr_matrix((hi - lo, self.shape[1]), dtype=self.dtype)
-        # Its own constructor would copy what is a small part of the scratch.
+        # The constructor of csr_matrix would copy arrays that are small views of the scratch buffer.
         found.data, found.indices, found.indptr = values, columns, pointers
         return found

@@ -1,7 +1,7 @@
-"""The shelf: one row of every eight, from which pilots are drawn.
+"""The strided sample ("shelf"): one row of every eight, stored separately, from which pilots are drawn.
 
-Which rows are on it depends on nothing but their numbers, so that it can be set aside while rows are read first, before
-anybody knows how many there will be. A pilot that is drawn from the shelf then needs no reading of all rows.
+Which rows it contains depends only on their row numbers, so it can be written while the rows are read for the first
+time, before their total number is known. Drawing a pilot from it then avoids a pass over all rows.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
 
-STRETCH = 8  # rows of which one is on the shelf
+STRETCH = 8  # number of consecutive rows from which one is sampled
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 
 def on_shelf(stretches: Rows) -> Rows:
-    """The row of each stretch that is on the shelf: its place in there runs through all in no period."""
+    """Return the sampled row of each stretch of 8 rows; its position in the stretch is an aperiodic sequence."""
     place = (stretches.astype(np.uint64) * _GOLDEN) >> np.uint64(61)
     return STRETCH * stretches + place.astype(np.int64)
 
 
 def between(lo: int, hi: int) -> Rows:
-    """Rows lo .. hi that are on the shelf."""
+    """Return the rows among lo .. hi that are in the sample."""
     rows = on_shelf(np.arange(lo // STRETCH, -(-hi // STRETCH)))
     return rows[(rows >= lo) & (rows < hi)]
 
 
 def places(rows: Rows) -> Rows | None:
-    """Where these rows are on the shelf; None if one of them is not."""
+    """Return the positions of the rows within the sample, or None if one of them is not in it."""
     stretches = rows // STRETCH
     return stretches if np.array_equal(on_shelf(stretches), rows) else None

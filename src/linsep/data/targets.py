@@ -1,4 +1,4 @@
-"""What is learnt of each row: the vectors that turn its score into a weighted loss."""
+"""Targets of the rows: the vectors of signs, offsets, weights and labels that turn scores into weighted losses."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from linsep.arrays import FloatArray, IntArray
 
 
 class Targets(NamedTuple):
-    """Targets of n rows: the loss of row i is weight_i l(sign_i z_i + offset_i), or that of its label."""
+    """Targets of n rows: the loss of row i is weight_i l(sign_i z_i + offset_i), or weight_i times that of its label."""
 
     sign: FloatArray  #: -1 or +1 (classification), 1 (regression)
     offset: FloatArray | None = None  #: None: zeros
     weight: FloatArray | None = None  #: None: ones
-    labels: IntArray | None = None  #: position of the class, of losses that know all classes
+    labels: IntArray | None = None  #: class numbers, for losses that couple the classes
 
     @classmethod
     def of(cls, n: int, sign: Any = None, *others: Any) -> Targets:
-        """Targets of n rows; without signs these are ones."""
+        """Return the targets of n rows; signs default to ones."""
         return cls(np.ones(n) if sign is None else np.ascontiguousarray(sign, float), *others)
 
     def take(self, rows: slice | IntArray, factor: FloatArray | None = None) -> Targets:
-        """Targets of some rows, their weights multiplied by ``factor``."""
+        """Return the targets of some rows, with their weights multiplied by ``factor``."""
         sign, offset, weight, labels = (None if v is None else v[rows] for v in self)
         if factor is not None:
             weight = factor if weight is None else weight * factor
@@ -36,18 +36,18 @@ class Targets(NamedTuple):
         return self.offset is not None
 
     def total_weight(self) -> float:
-        """Sum of the sample weights."""
+        """Return the sum of the sample weights."""
         return float(len(self.sign)) if self.weight is None else float(self.weight.sum())
 
     def class_counts(self, k: int) -> IntArray:
-        """Number of rows of each of k classes; without labels, of sign -1 and of sign +1."""
+        """Return the number of rows of each of k classes; without labels, of sign -1 and of sign +1."""
         if self.labels is not None:
             return np.bincount(self.labels, minlength=k)
         positive = int(np.count_nonzero(self.sign > 0))
         return np.array([len(self.sign) - positive, positive])
 
     def rows_of_rank(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """For each class c the numbers of the rows that are the ``ranks[c]``-th of it, counting from 0."""
+        """Return for each class c the numbers of its ``ranks[c]``-th rows, counting from 0 within the class."""
         labels, sign = self.labels, self.sign
         return [
             np.flatnonzero((sign > 0) == (c == 1) if labels is None else labels == c)[wanted]

@@ -1,4 +1,4 @@
-"""How many threads, and how they share the work."""
+"""The default number of threads, and a parallel loop over pieces of work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.interrupts import Workers, check
 
 
 def _cgroup_limit() -> float:
-    """CPU quota of the container, if there is one."""
+    """Return the CPU quota of the container in cores, or infinity."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return float(quota) / float(period)
@@ -21,7 +21,10 @@ def _cgroup_limit() -> float:
 
 
 def in_parallel(work: Callable[[int], bool], pieces: int, n_threads: int | None = None) -> bool:
-    """Whether ``work(k)`` is true for all k < pieces; each thread takes the next piece that nobody has taken."""
+    """Call ``work(k)`` for all k < pieces in parallel and return whether all were true.
+
+    Each thread takes the next unprocessed piece, which balances the load.
+    """
     workers = min(pieces, usable_threads() if n_threads is None else n_threads)
     take = count().__next__
 
@@ -42,18 +45,18 @@ def in_parallel(work: Callable[[int], bool], pieces: int, n_threads: int | None 
 
 @lru_cache(maxsize=1)
 def usable_threads() -> int:
-    """``default_threads``, asked once."""
+    """Return ``default_threads()``, computed once."""
     return default_threads()
 
 
 def default_threads() -> int:
-    """Cores this process may use, bounded by OMP_NUM_THREADS and by the container's quota.
+    """Return the number of cores this process may use, bounded by OMP_NUM_THREADS and by the container's quota.
 
-    joblib sets OMP_NUM_THREADS in its workers, so nested parallelism does not multiply.
+    joblib sets OMP_NUM_THREADS in its workers, so nested parallelism does not oversubscribe the cores.
     """
     try:
         cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every platform
+    except AttributeError:  # not available on every platform
         cores = os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdigit() and int(asked) > 0:

@@ -1,4 +1,4 @@
-"""The door for scikit-learn users: estimators, thin. They check, ask ``train``, and remember."""
+"""scikit-learn estimators: they check parameters and data, call ``train`` and store the fitted attributes."""
 
 from __future__ import annotations
 

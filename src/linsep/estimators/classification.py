@@ -1,7 +1,7 @@
-"""What all linear classifiers share: from labels to subproblems, and from scores to labels.
+"""Base classes of the linear classifiers: labels to subproblems, and scores to labels.
 
-Two classes are one subproblem with sigma = -1, +1. Three or more are either one problem that
-couples them (multinomial, Crammer-Singer), or one problem for each class against all the others (one-vs-rest).
+Two classes give one subproblem with signs sigma_i = -1 or +1. Three or more classes give either one problem that
+couples them (multinomial, Crammer-Singer) or one problem for each class against the others (one-vs-rest).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignor
     """Classifier that predicts classes from linear scores."""
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores x.w + b: (n,) for two classes, where positive means ``classes_[1]``; (n, k) for more."""
+        """Return the scores x.w + b: (n,) for two classes, where positive means ``classes_[1]``; (n, k) for more."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "decision_function", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
@@ -73,7 +73,7 @@ class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignor
         return self
 
     def densify(self: Scored) -> Scored:
-        """Convert ``coef_`` to an array, as ``fit`` leaves it.
+        """Convert ``coef_`` back to an array, the type that ``fit`` stores.
 
         Returns
         -------
@@ -93,22 +93,22 @@ class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignor
 
 
 class Classification(ByScores):
-    """A linear classifier: a concrete one names its loss and its multiclass schemes."""
+    """Base of the linear classifiers; subclasses define the loss and the multiclass schemes."""
 
     _schemes: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def _two_class_loss(self) -> Loss:
-        """The loss on the margins of two classes, from the parameters."""
+        """Return the loss of the margin for two classes, from the parameters."""
 
     def _loss_for(self, k: int) -> Loss | CoupledLoss:
-        """The loss that the parameters ask for if there are k classes."""
+        """Return the loss that the parameters specify for k classes."""
         loss = self._two_class_loss()
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
         return _COUPLED[scheme](k) if scheme in _COUPLED and k > 2 else loss
 
     def _current_loss(self) -> Loss | CoupledLoss:
-        """The loss that the parameters ask for now, for the classes of the fit."""
+        """Return the loss that the current parameters specify, for the classes of the fit."""
         return self._loss_for(len(self.classes_))
 
     def fit(
@@ -154,7 +154,7 @@ class Classification(ByScores):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Weighted accuracy of the predictions. A scan may contain y and the weights."""
+        """Return the weighted accuracy of the predictions. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.accuracy(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:
@@ -164,20 +164,21 @@ class Classification(ByScores):
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
     ) -> dict[str, Any]:
-        """Fitted attributes beyond those of every linear classifier."""
+        """Return fitted attributes beyond those of every linear classifier."""
         return {}
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
-        """Rows, names of the columns, and labels, as fit reads them."""
+        """Return rows, column names and labels, read as ``fit`` reads them."""
         owner = type(self).__name__
         rows, names = inputs.stored_or_rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         return rows, names, known.classes[known.codes.astype(np.intp)]
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
-        """The problem that all models of a grid of C share; None for several classes.
+        """Return the problem that all models of a grid of C share, or None if each must be fitted separately.
 
-        "balanced" class weights are those of the rows a model sees, so they differ from fold to fold.
+        That is so for three or more classes, penalties that differ between features, and "balanced" class weights,
+        which depend on the training rows and so differ from fold to fold.
         """
         owner = type(self).__name__
         if isinstance(self.class_weight, str) or parameters.uneven(self):
@@ -194,7 +195,7 @@ class Classification(ByScores):
         return GridProblem(recipe, rows, known.signs(), None, weight, classes)
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> Classification:
-        """A fitted model whose one feature is the score of another one: w = 1, b = 0."""
+        """Return a fitted model whose only feature is the score of another model: w = 1, b = 0."""
         judge: Classification = clone(self)
         unit = replace(fit, W=np.array([[1.0], [0.0]]))
         fitting.store(judge, [unit], None, **problem.attributes)
@@ -210,7 +211,7 @@ class Classification(ByScores):
     def _subproblems(
         self, loss: Loss | CoupledLoss, known: Any, opened: data.Opened, offset: Any
     ) -> Iterator[Subproblem]:
-        """The subproblems of the labels; of two classes the margins may have offsets."""
+        """Return the subproblems of the labels; with two classes, the margins may have offsets."""
         if offset is None:
             return subproblems(loss, known)
         fitting.refuse_offset(self, opened, len(known.classes))
@@ -236,7 +237,7 @@ class Classification(ByScores):
 
 
 def subproblems(loss: Loss | CoupledLoss, known: Any) -> Iterator[Subproblem]:
-    """One subproblem for all classes, or one for each class against the others."""
+    """Yield one subproblem for all classes, or one for each class against the others."""
     if isinstance(loss, CoupledLoss):
         yield Subproblem(loss, labels=known.codes)
     elif len(known.classes) == 2:

@@ -1,4 +1,4 @@
-"""Estimators that choose their own C by cross-validation: ``tune`` behind ``fit``."""
+"""Estimators that choose C by cross-validation: ``fit`` calls ``tune``."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Choosing(Classification):
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """Scores of the whole grid with the keys of scikit-learn's ``GridSearchCV``; the greater is the better."""
+        """Scores of the whole grid with the keys of scikit-learn's ``GridSearchCV``; greater is better."""
         if "scores_" not in vars(self):
             raise AttributeError("cv_results_: not fitted yet; call fit first.")
         params = [{"C": float(C)} for C in self.Cs_]
@@ -100,7 +100,7 @@ class _Choosing(Classification):
         return cv_results(params, self.scores_.reshape(len(self.scores_), -1).T)
 
     def _unchosen(self) -> Classification:
-        """The estimator that is tuned, without a C."""
+        """Return the estimator that is tuned, with the default C."""
         return self._plain(
             **{k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
         )
@@ -128,7 +128,7 @@ class _Choosing(Classification):
 
 
 def _by_fold(tuning: Tuning, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
-    """Scores (folds, c), greater is better, and coefficients (folds, c, k, d), the intercept last if there is one."""
+    """Return scores (folds, c), greater is better, and coefficients (folds, c, k, d), with intercepts (..., d + 1)."""
     assert tuning.coefs is not None and tuning.intercepts is not None
     paths = np.moveaxis(tuning.coefs, 1, 0)
     if fit_intercept:
@@ -137,7 +137,7 @@ def _by_fold(tuning: Tuning, fit_intercept: bool) -> tuple[FloatArray, FloatArra
 
 
 class LogisticRegressionCV(_Choosing, LogisticRegression):
-    """Logistic regression whose C is chosen by cross-validation; every model on the way is certified.
+    """Logistic regression whose C is chosen by cross-validation; every model of the grid is certified.
 
     Parameters
     ----------
@@ -185,8 +185,9 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     C_ : float
         The chosen C.
     Cs_ : ndarray (c,)
+        Values of C, in increasing order.
     l1_ratio_, l1_ratios_ : float and ndarray (r,)
-        The chosen ``l1_ratio`` and those that were tried, in rising order; only with ``l1_ratios``.
+        The chosen ``l1_ratio`` and those that were tried, in increasing order; only with ``l1_ratios``.
     scores_ : ndarray (folds, c), or (folds, r, c) with ``l1_ratios``
         Held-out scores, greater is better: accuracy for "error", minus the log-loss for "log_loss".
     coefs_paths_ : ndarray (folds, c, classes or 1, d + 1), or (folds, r, c, classes or 1, d + 1)
@@ -247,7 +248,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
 
     _plain = LogisticRegression
 
-    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    # A model file contains the chosen model, the scores and the coefficients of the grid, but not the whole search.
     _not_saved = ("tuning_",)
 
     @explain_keywords
@@ -294,7 +295,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
 
 
 class LinearSVCCV(_Choosing, LinearSVC):
-    """Linear support vector machine whose C is chosen by cross-validation; every model on the way is certified.
+    """Linear support vector machine whose C is chosen by cross-validation; every model of the grid is certified.
 
     Parameters
     ----------
@@ -402,7 +403,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
 
     _plain = LinearSVC
 
-    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    # A model file contains the chosen model, the scores and the coefficients of the grid, but not the whole search.
     _not_saved = ("tuning_",)
 
     @explain_keywords

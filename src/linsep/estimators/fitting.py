@@ -1,8 +1,8 @@
-"""From subproblems to fitted attributes: what every linear estimator does in ``fit``.
+"""Steps of ``fit`` that all linear estimators share, from subproblems to fitted attributes.
 
-An estimator is one subproblem (two classes, coupled classes, a regression) or several that share
-the rows (one-vs-rest). Everything is computed first and stored at the very end, so that a fit that
-fails leaves the estimator as it was.
+An estimator solves one subproblem (two classes, coupled classes, a regression) or several that share
+the rows (one-vs-rest). Attributes are stored only after everything has been computed, so a fit that
+raises leaves the estimator unchanged.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from linsep.solution import Status, TraceRecord
 from linsep.solvers.cluster_prefetch import pilot_rows
 from linsep.train import Fit, Recipe, reproducible_fields, train, with_factor
 
-# Exponents of weights, and of C, whose squares and products with the data are numbers of full precision.
+# Largest binary exponents of weights and of C whose squares and products with the data neither overflow nor underflow.
 _ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
-_SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside the fit
+_SCAN_LIMIT = 1_000_000  # entries: up to here the search for NaN costs little compared with the fit
 
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
-    """Margins m_i = sigma_i z_i + offset_i of one loss, or the labels of a coupled one.
+    """A loss with its targets: margins m_i = sigma_i z_i + offset_i, or the labels of a coupled loss.
 
-    ``title`` says which of several subproblems it is.
+    ``title`` identifies it in error messages if there are several subproblems.
     """
 
     loss: Loss | CoupledLoss
@@ -61,12 +61,12 @@ class Subproblem:
 
     @property
     def width(self) -> int:
-        """Number of columns of its W."""
+        """Number of columns of the coefficient matrix W."""
         return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
 
 
 def prefetch(recipe: Recipe) -> Callable[[Sequence[int], int], Any]:
-    """Function of the sizes of partitions and d: the numbers of the rows that a fit on a cluster requests first."""
+    """Return a function ``(partition sizes, d) -> row numbers`` of the rows that a fit on a cluster requests first."""
     how = recipe.loss.plain, recipe.penalty, recipe.solver
     return lambda sizes, d: pilot_rows(*how, sizes, d, recipe.seed or 0)
 
@@ -80,17 +80,18 @@ def solve(
     weight: FloatArray | None,
     start: FloatArray | None,
 ) -> list[Fit]:
-    """Train ``count`` subproblems on the same rows, whose columns may have names.
+    """Fit ``count`` subproblems on the same rows; ``names`` are the column names, if any.
 
-    ``start`` is the (d+1, k) matrix of an earlier fit, or None. The user's limits hold for the
-    whole: each subproblem may use an equal share of what is left.
+    ``start`` is the (d+1, k) matrix of an earlier fit, or None. The user's limits apply to all subproblems
+    together: each may use an equal share of the remaining budget.
 
-    A small X is searched for NaN and infinity beforehand. A large one is not read twice: they
-    make the first value of the objective NaN, and only then is X searched.
+    A small X is searched for NaN and infinity beforehand. To avoid reading a large X twice, it is searched only
+    if the first value of the objective is not finite.
     """
     asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
     recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
-    looked_at = location_of(X) is Location.CLUSTER  # by each worker, when it was opened
+    # On a cluster the workers searched for NaN when the rows were opened.
+    looked_at = location_of(X) is Location.CLUSTER
     if not looked_at and n_entries(X) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
@@ -103,13 +104,13 @@ def solve(
     except NonFinite:
         if not looked_at:
             refuse_nonfinite(X, names)
-        raise  # X is finite: the objective is not
+        raise  # X is finite, but the objective overflows
     except MemoryError as error:
         raise _explain(error, X) from error
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     except Exception:
-        refuse_cut(X)  # what is missing reads as NaN, and may be the cause
+        refuse_cut(X)  # missing pages of a truncated file read as NaN, which may be the cause
         raise
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]
@@ -127,7 +128,7 @@ def solve(
 
 
 def _explain(error: MemoryError, X: Any) -> MemoryError:
-    """The error itself if it says what the memory was for, else one that names the rows."""
+    """Return the error if its message says what the memory was for, otherwise one with the size of X and advice."""
     kernel = isinstance(error, _kernels.NoMemory)
     if str(error) and not kernel:
         return error
@@ -140,7 +141,7 @@ def _explain(error: MemoryError, X: Any) -> MemoryError:
 
 
 def _name_features(error: SeparableData, names: Names | None) -> str:
-    """Message of the error, with the names of the features that have the largest coefficients in its direction."""
+    """Return the message of the error, extended by the features with the largest entries in its direction."""
     if names is None or error.direction is None:
         return str(error)
     w = np.abs(np.ravel(error.direction[0]))
@@ -149,10 +150,10 @@ def _name_features(error: SeparableData, names: Names | None) -> str:
 
 
 def _ordinary_weights(weight: Any, penalty: ElasticNet) -> tuple[Any, ElasticNet]:
-    """Weights of extreme size divided by a power of two, and C multiplied by it.
+    """Divide weights of extreme magnitude by a power of two and multiply C by it; return both.
 
-    Weights and C only matter as a product, and products with powers of two are exact; but squares of sums of weights
-    of 1e-200 are 0 in float64.
+    Only the product of weights and C matters, and scaling by a power of two is exact. Without it, squares of sums of
+    weights of 1e-200 underflow to 0 in float64.
     """
     if not isinstance(weight, np.ndarray) or not math.isfinite(penalty.C):
         return weight, penalty
@@ -188,7 +189,7 @@ def _train(
             found = fit_small(own, X, part.sigma, offset, weight)
         if found is None:
             data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
-            X = data.X  # a small X in another layout has now been converted, once for all parts
+            X = data.X  # a small X in another layout is converted once for all subproblems
             found = _train_on(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
             found = _by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
@@ -206,7 +207,7 @@ def _recipe_in(units: TargetUnits, factor: LossFactor, recipe: Recipe) -> Recipe
 
 
 def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
-    """The fit in the units of the user, from that in units of the targets."""
+    """Convert a fit from the scaled units of the targets to the user's units."""
     if units.plain:
         return found
     certificate = units.user_certificate(found.certificate, found.W)
@@ -223,7 +224,7 @@ def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
 
 
 def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: float) -> Fit:
-    """The fit of a regression that falls short, or one whose certificate comes from a simpler problem."""
+    """Certify an uncertified regression by a simpler problem (a relaxation); return ``found`` if that fails too."""
     recipe = found.recipe
     unlimited = found.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
     if isinstance(recipe.loss, CoupledLoss) or recipe.solver != "auto" or not unlimited:
@@ -272,7 +273,7 @@ def _train_on(
 
 
 def _record(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
-    """The rows, on whose passes a checkpoint keeps a record if one is in use."""
+    """Return the data set, wrapped so that its passes are recorded if a checkpoint is in use."""
     return (
         data
         if data.location is Location.MEMORY
@@ -281,7 +282,7 @@ def _record(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
 
 
 def refuse_offset(model: Any, opened: Opened, k: int = 2) -> None:
-    """Refuse offsets where they have no meaning or no support; k is the number of classes."""
+    """Raise if offsets are meaningless or not supported for this model and data; k is the number of classes."""
     owner = type(model).__name__
     if opened.location is Location.CLUSTER:
         raise BadInput("offset needs the rows in memory or on disk, not on a cluster.")
@@ -295,7 +296,7 @@ def refuse_offset(model: Any, opened: Opened, k: int = 2) -> None:
 
 
 def need_offset(model: Any, offset: Any) -> None:
-    """Refuse to look at a model without the offsets it was fitted with, or with offsets it did not have."""
+    """Raise if the model was fitted with offsets and none are given, or the other way round."""
     had = vars(model).get("_has_offset") is True
     if had and offset is None:
         raise BadInput(
@@ -307,7 +308,7 @@ def need_offset(model: Any, offset: Any) -> None:
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
-    """Write the fitted attributes, all at once; ``others`` adds to them or takes precedence."""
+    """Write all fitted attributes at once; those in ``others`` are added and take precedence."""
     W = fits[0].W if len(fits) == 1 else np.hstack([fit.W for fit in fits])
     trace = _join_traces(fits)
     attributes = {
@@ -327,7 +328,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
         **others,
     }
     state = vars(model)
-    state.pop("traffic_", None)  # of an earlier fit
+    state.pop("traffic_", None)  # left by an earlier fit on a cluster
     if names is None:
         state.pop("feature_names_in_", None)
     else:
@@ -336,12 +337,12 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
 
 
 def coefficient_matrix(model: Any) -> FloatArray:
-    """W (d+1, k) of a fitted model, rebuilt from its public attributes."""
+    """Return W (d+1, k) of a fitted model, rebuilt from ``coef_`` and ``intercept_``."""
     return np.vstack([np.atleast_2d(dense_coef(model)).T, np.atleast_1d(model.intercept_)])
 
 
 def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
-    """W of the earlier fit to start from, if warm_start is set and the shape is the same."""
+    """Return W of the previous fit for a warm start, or None if ``warm_start`` is not set or the shape differs."""
     if not model.warm_start or "coef_" not in vars(model):
         return None
     W = coefficient_matrix(model)
@@ -353,7 +354,7 @@ def verification_parts(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the fields of a ``Part`` for each subproblem.
 
-    Loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol.
+    These are loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual and tol.
     """
     W = coefficient_matrix(model)
     at = 0
@@ -377,7 +378,7 @@ def verification_parts(
 
 
 def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
-    """Equal shares of the remaining time and passes; at least a token of each."""
+    """Return the recipe with an equal share of the remaining time and passes, at least one pass."""
     seconds, max_passes = seconds_left(), recipe.max_passes
     if seconds is not None:
         seconds /= left
@@ -387,7 +388,7 @@ def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
 
 
 def _join_traces(fits: list[Fit]) -> tuple[TraceRecord, ...]:
-    """One trace: the cost runs on from subproblem to subproblem."""
+    """Concatenate the traces of the subproblems, with cumulative passes and seconds."""
     if len(fits) == 1:
         return fits[0].trace
     joined: list[TraceRecord] = []

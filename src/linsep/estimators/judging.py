@@ -1,4 +1,4 @@
-"""How far from the optimum did stochastic descent end? The closing pass says it, for each class."""
+"""Certificates, early stopping and divergence checks of stochastic descent, for ``SGDClassifier``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from linsep.train import Fit, Recipe, conclude
 
 
 class SgdCertifier:
-    """Certificates of points of one-vs-rest problems (or of one) on the same rows."""
+    """Certifies iterates of stochastic descent on one problem, or on one-vs-rest problems that share their rows."""
 
     def __init__(self, recipe: Recipe, data: Memory, k: int) -> None:
         assert data.labels is not None
@@ -37,7 +37,10 @@ class SgdCertifier:
         self._before = np.inf
 
     def enough(self, curves: Curves) -> bool:
-        """Whether the best point is optimal to tol; certified only once progress is below tol."""
+        """Return whether the best iterate is certified to tol.
+
+        The certificate is computed only when the objective decreased by less than tol since the last call.
+        """
         now = float(curves.P.sum())
         slow = self._before - now <= self._recipe.tol * abs(now)
         self._before = now
@@ -49,7 +52,7 @@ class SgdCertifier:
         )
 
     def fits(self, done: Descent, seconds: float) -> list[Fit]:
-        """One Fit for each column of W; the first carries the trace of all."""
+        """Return one Fit for each column of W, all with the trace of the total objective."""
         share = done.passes / max(1, done.n_steps)
         trace = tuple(
             TraceRecord(share * step, at, self.factor.objective * float(P.sum()), 0.0)
@@ -70,7 +73,7 @@ class SgdCertifier:
         assert data.labels is not None
         sign = np.where(data.labels == self._positive[c], 1.0, -1.0)
         W = theta[:, None]
-        dual = Linearised(W, np.zeros_like(W))  # the slopes at W itself
+        dual = Linearised(W, np.zeros_like(W))  # u_i = -l'(m_i) at W itself
         with closing(Memory(data.X, sign, weight=data.weight, n_threads=data.n_threads)) as rows:
             problem = Problem(factor.loss, factor.penalty, rows, recipe.fit_intercept)
             solution = Solution(W, dual, Status.PASS_LIMIT, 0.0, seconds, trace)
@@ -81,9 +84,9 @@ class SgdCertifier:
 
 
 class ValidationMonitor:
-    """Accuracy on rows that are held out from the descent, after every epoch.
+    """Early stopping by the accuracy on held-out rows, which is computed after every epoch.
 
-    It ends the descent after ``patience`` epochs in a row that do not raise the best accuracy by more than ``tol``.
+    The descent ends after ``patience`` consecutive epochs that do not raise the best accuracy by more than ``tol``.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class ValidationMonitor:
         self._bar = -np.inf
 
     def __call__(self, W: FloatArray) -> bool:
-        """Whether the last epochs did not improve; W is (columns, d+1)."""
+        """Score the iterate W (columns, d+1) and return whether to stop."""
         Z = product(self._X, np.ascontiguousarray(W[:, :-1].T)) + W[:, -1]
         predicted = Z[:, 0] >= 0.0 if Z.shape[1] == 1 else Z.argmax(axis=1)
         score = float(np.average(predicted == self._codes, weights=self._weight))
@@ -116,7 +119,7 @@ class ValidationMonitor:
 def held_out_rows(
     codes: IntArray, weight: FloatArray | None, fraction: float, seed: int
 ) -> npt.NDArray[np.intp]:
-    """Rows that make up this share of each class, drawn at random from those of positive weight."""
+    """Draw ``fraction`` of the rows of each class at random, among those of positive weight; return their numbers."""
     present = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
     split = StratifiedShuffleSplit(1, test_size=fraction, random_state=seed)
     try:
@@ -131,7 +134,7 @@ def held_out_rows(
 
 @contextmanager
 def locate_nonfinite(X: Any, names: Names | None) -> Iterator[None]:
-    """Search X for the entry that is not finite if a pass raises, so that the message names its position."""
+    """Replace a ``NonFinite`` error by one that names the position of the entry in X, which is searched only then."""
     try:
         yield
     except NonFinite:
@@ -140,7 +143,10 @@ def locate_nonfinite(X: Any, names: Names | None) -> Iterator[None]:
 
 
 def refuse_divergence(done: Descent, keep: str) -> None:
-    """A point that is not finite, or a best one that is still the start, is no answer."""
+    """Raise if the descent diverged: the result or the last objective is not finite.
+
+    With ``keep="best"`` the last objective may be infinite if an earlier iterate improved on the start.
+    """
     improved = bool((done.curves.best[-1] < done.curves.first).all())
     exploded = not np.isfinite(done.curves.last[-1]).all()
     if np.isfinite(done.W).all() and (not exploded or (keep == "best" and improved)):
@@ -153,6 +159,6 @@ def refuse_divergence(done: Descent, keep: str) -> None:
 
 
 def curve(values: Sequence[FloatArray], scale: float) -> FloatArray:
-    """``scale`` times the values, (points,) for one problem, (points, k) for several."""
+    """Return ``scale`` times the values: (points,) for one problem, (points, k) for several."""
     found = scale * np.array(values)
     return found[:, 0] if found.shape[1] == 1 else found

@@ -1,4 +1,4 @@
-"""Errors for keywords that scikit-learn's estimators accept and linsep's do not: what to use instead."""
+"""Error messages for keywords that scikit-learn's estimators accept and linsep's do not, with the replacement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 Init = TypeVar("Init", bound=Callable[..., None])
 
-#: Keyword of scikit-learn -> what to do instead. The first hint counts whose parameters the estimator has.
+#: Keyword of scikit-learn -> (required parameters, hint). The first hint applies whose parameters the estimator has.
 REPLACEMENTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     "penalty": (
         (("l1_ratio",), "use l1_ratio=0 for L2, l1_ratio=1 for L1, C=inf for no penalty"),
@@ -81,12 +81,12 @@ REPLACEMENTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     "refit": (((), "leave it out: the chosen model is always fitted to all rows"),),
     "random_state": (((), "leave it out: this estimator draws no random numbers"),),
 }
-#: Classes that ``linsep.sklearn`` has, too, with all parameters of scikit-learn.
+#: Classes that also exist in ``linsep.sklearn``, with all parameters of scikit-learn.
 DROP_IN = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron", "SGDClassifier")
 
 
 def explain_keywords(init: Init) -> Init:
-    """Let a constructor name the replacement of a keyword that it does not accept."""
+    """Decorate a constructor so that its error for an unknown keyword names the replacement."""
     accepted = tuple(inspect.signature(init).parameters)
 
     @functools.wraps(init)
@@ -118,5 +118,5 @@ def explain_keywords(init: Init) -> Init:
 
 
 def _hint(word: str, accepted: Collection[str]) -> str:
-    """Advice to replace the keyword ``word`` in an estimator with the parameters ``accepted``."""
+    """Return what to use instead of the keyword ``word`` in an estimator with the parameters ``accepted``."""
     return next(hint for needed, hint in REPLACEMENTS[word] if set(needed) <= set(accepted))

@@ -1,4 +1,4 @@
-"""Linear models with a loss of the user's choice: one classifier, one regressor."""
+"""Linear models for any loss: ``LinearClassifier`` and ``LinearRegressor``."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ class LinearClassifier(Classification):
 
     @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
+        """Return P(class | x) of each row, one column for each of ``classes_``. The loss must have a link function."""
         return predicted_probabilities(self, X)
 
     @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of ``predict_proba``."""
+        """Return the logarithm of ``predict_proba``."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
@@ -193,15 +193,15 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
 
         (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(t_i - x_i.w - b)
 
-    The intercept is never penalised; with C = inf, the default, nothing is, and of several
-    minimisers of the squared loss the one of least norm is returned.
+    The intercept is never penalised. With C = inf, the default, there is no penalty; if the squared
+    loss then has several minimisers, the one of minimum norm is returned.
 
     Parameters
     ----------
     loss : str or Loss, default "squared"
         "squared" r^2, "squared_error" r^2/2 (scikit-learn's name and factor in ``SGDRegressor``), "absolute" |r|,
         "huber", or an instance of ``linsep.losses.Loss``. With C = inf
-        "absolute" is the regression to the median, and passes through as many rows as there are coefficients.
+        "absolute" is median regression; its fit passes through as many rows as there are coefficients.
     C : float, default inf
         Weight of the loss against the penalty, in (0, inf]: a small C means a strong penalty, inf means none.
     l1_ratio : float, default 0.0
@@ -358,13 +358,13 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """x.w + b for each row."""
+        """Predict the target x.w + b of each row."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "predict", X)  # type: ignore[no-any-return]
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R squared of the predictions, weighted. A scan may contain y and the weights."""
+        """Return the weighted coefficient of determination R^2. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.r_squared(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:
@@ -377,35 +377,35 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         return tags
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
-        """Rows, names of the columns, and targets, as fit reads them."""
+        """Return rows, column names and targets, read as ``fit`` reads them."""
         rows, names = inputs.stored_or_rows(X, type(self).__name__)
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
-        """The problem that all models of a grid of C share; None if each is fitted on its own."""
+        """Return the problem that all models of a grid of C share, or None if each must be fitted separately."""
         if parameters.uneven(self):
             return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         opened = data.open(X, y, weight, type(self).__name__, numbers=True)
         part, weight = _subproblem(recipe.loss, opened, self, None), opened.weights()
         if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
-            return None  # the grids know no units: each model is fitted on its own
+            return None  # grids do not support rescaled targets
         return GridProblem(recipe, opened.rows, part.sigma, part.offset, weight)
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> LinearRegressor:
-        """A fitted model whose one feature is the prediction of another one."""
+        """Return a fitted model whose only feature is the prediction of another model: w = 1, b = 0."""
         judge: LinearRegressor = clone(self)
         fitting.store(judge, [fit], None, coef_=np.ones(1), intercept_=0.0, n_features_in_=1)
         return judge
 
     def _current_loss(self) -> Loss:
-        """The loss that the parameters ask for now."""
+        """Return the loss that the current parameters specify."""
         return parameters.regression_loss(self.loss)
 
     def _verification_parts(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Everything an independent check needs: recipe, W, dual point, certificate."""
+        """Yield the fields of a ``Part``, which an independent check needs."""
         owner = type(self).__name__
         fitting.need_offset(self, offset)
         opened = data.open(X, y, sample_weight, owner, numbers=True, model=self)
@@ -414,9 +414,9 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
 
 
 def _subproblem(loss: Any, opened: data.Opened, model: Any, offset: Any) -> Subproblem:
-    """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0.
+    """Return the regression as a subproblem with margins m = z + centre - t, so that centre - m is the residual t - z.
 
-    Offsets of the user are added to z.
+    The losses of linsep have centre 0. The user's offsets are added to z.
     """
     sigma, own = opened.regression(zero_margin(loss))
     if offset is not None:

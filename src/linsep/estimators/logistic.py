@@ -1,4 +1,4 @@
-"""Logistic regression: the linear model of class probabilities."""
+"""Logistic regression for two or more classes, with class probabilities."""
 
 from __future__ import annotations
 
@@ -155,11 +155,11 @@ class LogisticRegression(Classification):
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """P(class | x), one column for each of ``classes_``."""
+        """Return P(class | x) of each row, one column for each of ``classes_``."""
         return predicted_probabilities(self, X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of ``predict_proba``, finite where that underflows to 0."""
+        """Return the logarithm of ``predict_proba``, finite where the probability underflows to 0."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)

@@ -1,4 +1,4 @@
-"""What the user set, checked when ``fit`` is called, becomes a Recipe."""
+"""Validation of estimator parameters, which happens in ``fit``, and their conversion to a ``Recipe``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.losses.laws import require_convex
 from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
 
-# Checks that other layers share.
+# Checks shared with other layers.
 one_of, flag, number = arguments.one_of, arguments.flag, arguments.number
 count, threads = arguments.count, arguments.threads
 positive, seed = arguments.positive, arguments.seed
@@ -24,7 +24,7 @@ _BY_FEATURE = ("penalty_factor", "feature_groups")
 
 
 def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
-    """The Recipe of an estimator that has the common parameters as attributes."""
+    """Return the Recipe of an estimator whose attributes include the common parameters."""
     flag("warm_start", model.warm_start)
     return Recipe(
         loss=loss,
@@ -50,19 +50,19 @@ def _solver(given: Any) -> str:
 
 
 def uneven(model: Any) -> bool:
-    """Whether the model asks for a penalty that differs from feature to feature."""
+    """Return whether the parameters specify a penalty that differs between features."""
     return any(getattr(model, name, None) is not None for name in _BY_FEATURE)
 
 
 def tolerance(given: Any) -> float:
-    """A relative gap between 0 and 1."""
+    """Return ``tol`` as a float; raise unless it is a valid relative gap, between 0 and 1."""
     value = number("tol", given)
     require_tolerance(value)
     return value
 
 
 def for_features(model: Any, recipe: Recipe, d: int, names: Any) -> Recipe:
-    """The recipe for d features, which may have names: ``penalty_factor`` and ``feature_groups`` are resolved."""
+    """Return the recipe with ``penalty_factor`` and ``feature_groups`` resolved to the d features and their names."""
     if not uneven(model):
         return recipe
     factor, groups = (getattr(model, name, None) for name in _BY_FEATURE)
@@ -70,12 +70,12 @@ def for_features(model: Any, recipe: Recipe, d: int, names: Any) -> Recipe:
 
 
 def classification_loss(given: Any) -> Loss:
-    """The loss of that name, if it is one for class labels."""
+    """Return the given loss (a name or a Loss); raise if it is not for class labels."""
     return _loss_for("classification", "class labels", given)
 
 
 def has_probabilities(model: Any) -> bool:
-    """True; raise if the loss of the classifier gives no probabilities."""
+    """Return True; raise if the loss of the classifier gives no probabilities."""
     if not classification_loss(model.loss).probabilistic:
         raise Refused(
             f"loss={model.loss!r} gives no probabilities; use loss='logistic', or "
@@ -85,12 +85,12 @@ def has_probabilities(model: Any) -> bool:
 
 
 def regression_loss(given: Any) -> Loss:
-    """The loss of that name, if it is one for real targets, as a function of their residuals."""
+    """Return the given loss (a name or a Loss) as a function of the residual; raise if it is not for real targets."""
     return _loss_for("regression", "real targets", given).for_targets()
 
 
 def positive_or(name: str, given: Any, word: str) -> float | None:
-    """A positive finite number, or None for the word."""
+    """Return a positive finite number, or None if ``word`` was given instead."""
     if isinstance(given, str) and given == word:
         return None
     if isinstance(given, str):
@@ -99,7 +99,7 @@ def positive_or(name: str, given: Any, word: str) -> float | None:
 
 
 def limit(name: str, given: Any, unit: str) -> float:
-    """A positive limit; None is none."""
+    """Return a positive limit, or infinity for None."""
     found = _limit(name, given, unit)
     return np.inf if found is None else found
 

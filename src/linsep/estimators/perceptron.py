@@ -1,4 +1,4 @@
-"""The perceptron as an estimator: it ends with a separating hyperplane, or at its budget with a witness."""
+"""Rosenblatt's perceptron, which ends with a separating hyperplane or, at its budget, with a proof if that is cheap."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from linsep.online import (
 )
 from linsep.separability import Answer, Inseparable, Separable, Undecided, decide, proven
 
-_KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # what more rows do not change
-_CHEAP = 2e7  # n (d + 1)^2 up to which an unfinished run is followed by the question whether it could finish
+_KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # not changed by further rows
+_CHEAP = 2e7  # n (d + 1)^2 up to which separability is decided after a run that did not separate the classes
 
 
 class Perceptron(ByScores):
     """Rosenblatt's perceptron: correct one mistake after another until no row is misclassified.
 
-    While some row has y (x.w + b) <= 0, take one of them and add s y x to w and s y to b (raw), or the same divided by
+    While some row has y (x.w + b) <= 0, take one such row and add s y x to w and s y to b (raw), or both divided by
     |(x, 1)| (normalised); s is the weight of the row, 1 by default. If a hyperplane separates the classes, the fit ends
     after at most as many updates as ``bounds`` allows; otherwise it ends at its budget. Three or more classes:
     one perceptron for each class against the others.
@@ -47,26 +47,26 @@ class Perceptron(ByScores):
     Parameters
     ----------
     update : {"raw", "normalised"}
-        What is added: y (x, 1), or the same scaled to length 1. The spelling "normalized" is accepted.
+        Vector that is added: y (x, 1), or y (x, 1) scaled to length 1. The spelling "normalized" is accepted.
     order : {"cyclic", "first", "random", "worst"}
         Which mistake is corrected next: the next row in cyclic order, the first of all rows, the next row in a new
         random order for each pass, or the row with the smallest margin (times its weight, and divided by the length
         of the row if updates are).
     max_updates : int, default 1_000_000
-        Budget of updates, for each class against the others.
+        Largest number of updates, for each class against the others.
     max_passes : float, default 1000
-        Budget of visited rows, as a multiple of their number.
+        Largest number of passes over the data, counted in visited rows.
     time_limit : float, optional
         Budget in seconds.
     fit_intercept : bool, default True
-        Whether b is learned, as the weight of a constant 1; otherwise it is 0.
+        Whether to fit the intercept b, as the coefficient of a constant 1; otherwise it is 0.
     average : bool, default False
         Whether to return the mean of (w, b) over all visited rows (Freund and Schapire 1999). It varies less if
         classes overlap, but need not separate separable classes.
     class_weight : dict {class: weight}, "balanced" or None
-        Factor on the weights of the rows of a class.
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None
-        Seed of the random order; None is 0.
+        Seed of the random order; None means 0.
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ class Perceptron(ByScores):
     classes_ : ndarray (k,)
         Labels in sorted order; a positive score means ``classes_[1]``.
     separated_ : bool
-        Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
+        Whether every row lies strictly on its side of the fitted hyperplane, for every class against the others.
     certificate_ : Separable, Inseparable, Undecided or None; a tuple for k >= 3 classes
-        Proof that the hyperplane separates the classes, or what ``separate`` proves about the rows; None if that
-        would take too long.
+        Proof that the hyperplane separates the classes, or else the answer of ``separate``; None if that would take
+        too long.
     n_updates_ : int
-        Updates made, of all classes together.
+        Number of updates, summed over the classes.
     history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
-        Which row each update corrected, and |(w, b)| after it; the first 100,000.
+        The row that each update corrected, and |(w, b)| after it, for the first 100,000 updates.
     skipped_ : ndarray of int
         Rows that are 0 if there is no intercept. They lie on every hyperplane, so they are skipped, and no
         hyperplane separates the classes.
@@ -154,7 +154,7 @@ class Perceptron(ByScores):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
-        """Start at w = 0 and correct mistakes until there is none or the budget is spent.
+        """Start at w = 0 and correct mistakes until no row is misclassified or the budget is spent.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Perceptron(ByScores):
             Class labels: strings, integers or booleans.
         sample_weight : array (n,), optional
             Weight of each row, >= 0, which multiplies its updates, as in scikit-learn's ``Perceptron``; a row of weight
-            0 is left out. Whether classes can be separated does not depend on positive weights.
+            0 is left out. Positive weights do not affect whether the classes are separable.
 
         Returns
         -------
@@ -214,14 +214,14 @@ class Perceptron(ByScores):
     ) -> Perceptron:
         """Learn online: visit each row once, in the given order, and update where the prediction is wrong.
 
-        The prediction at score 0 is the second class, so there only the first one makes an update.
+        A score of 0 predicts the second class, so at 0 only rows of the first class cause an update.
 
         Parameters
         ----------
         X, y, sample_weight
             As in ``fit``.
         classes : array, optional
-            All classes there will ever be; needed in the first call.
+            All classes that will occur; required in the first call.
 
         Returns
         -------
@@ -262,9 +262,9 @@ class Perceptron(ByScores):
         return self
 
     def bounds(self, X: Any, y: Any) -> MistakeBounds | tuple[MistakeBounds, ...]:
-        """Bounds on the number of updates on these rows: one MistakeBounds, or one for each of k >= 3 classes.
+        """Return bounds on the number of updates on these rows: a MistakeBounds, or one for each of k >= 3 classes.
 
-        Refused if no hyperplane separates the rows, or if the model has weights.
+        Raises ``Refused`` if no hyperplane separates the rows, or if the model was fitted with weights.
         """
         if self._has_weights:
             raise Refused(
@@ -301,7 +301,7 @@ class Perceptron(ByScores):
 
 
 def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
-    """Write the fitted attributes, all at once; those of an earlier fit go."""
+    """Write all fitted attributes at once, after deleting those of an earlier fit."""
     W = np.array([end.answer for end in ends])
     state = vars(model)
     for name in [name for name in state if name.endswith("_")]:
@@ -315,14 +315,17 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
 
 
 def _renumber(history: PerceptronHistory, used: npt.NDArray[np.intp] | None) -> PerceptronHistory:
-    """The history with the numbers that its rows have among all rows."""
+    """Return the history with row numbers that refer to all rows instead of those of positive weight."""
     return history if used is None else replace(history, rows=used[history.rows])
 
 
 def _proof(
     data: Memory, sign: FloatArray, run: PerceptronRun, settings: dict[str, Any], classes: Any
 ) -> tuple[Answer | None, bool]:
-    """Proof that the answer separates the rows, and True; or else what is cheap to prove of them, and False."""
+    """Return a proof that the fitted hyperplane separates the rows, and True.
+
+    If it does not, return the answer of ``decide``, or None if that would be expensive, and False.
+    """
     rows = Memory(data.X, sign, n_threads=1)
     common = {"fit_intercept": settings["fit_intercept"], "classes": classes}
     theta = np.ascontiguousarray(run.end.answer)

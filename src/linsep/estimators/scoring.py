@@ -1,4 +1,4 @@
-"""From a fitted model and new rows to scores Z = X W + b, and from scores to probabilities."""
+"""Scores Z = X W + b of a fitted model at new rows, and class probabilities from scores."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from linsep.errors import BadInput, NonFinite
 from linsep.losses import Logistic, Loss, Multinomial
 
 _BLOCK = 1 << 19  # elements converted to float64 together
-_PIECE = 1 << 17  # entries that a thread takes at a time
+_PIECE = 1 << 17  # entries per task of a thread
 
 
 def scores(
     model: Any, X: Any, mend: Callable[[Any, FloatArray], FloatArray] | None = None
 ) -> FloatArray:
-    """Scores of the rows of X, (n, k): one column for two classes or a regression.
+    """Return the scores of the rows of X, (n, k): one column for two classes or a regression.
 
-    A plain array or CSR matrix of the right width, given to a model without column names, is
-    multiplied at once. Anything else is checked and converted as scikit-learn does. ``mend(rows, scores)`` may
-    return better ones.
+    A plain array or CSR matrix with the right number of columns, given to a model without column names, is
+    multiplied without further checks. Anything else is validated and converted as in scikit-learn.
+    ``mend(rows, scores)`` may correct the scores.
     """
 
     def work(model: Any, rows: Any, first: int) -> FloatArray:
@@ -44,7 +44,7 @@ def scores(
 
 
 def dense_coef(model: Any) -> FloatArray:
-    """``coef_`` as an array, also after ``sparsify``."""
+    """Return ``coef_`` as a dense array, also after ``sparsify``."""
     coef = model.coef_
     return dense(coef)  # type: ignore[no-any-return]
 
@@ -57,7 +57,7 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
             z = _fill(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
             if z is not None:
                 return z[:, np.newaxis]
-    with np.errstate(all="ignore"):  # what overflows is refused below
+    with np.errstate(all="ignore"):  # overflow raises below
         Z = product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
         Z += model.intercept_
     if not np.isfinite(Z).all():
@@ -67,7 +67,7 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
 
 
 def predicted_probabilities(model: Any, X: Any) -> FloatArray:
-    """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
+    """Return P(class | row), (n, k), in a single pass over the rows if the loss is logistic or softmax."""
     if location_of(X) is Location.CLUSTER:
         return predict_lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
     return _by_blocks(_probabilities, model, _prepare_rows(model, X))
@@ -96,27 +96,27 @@ def _fill(
     W: FloatArray,
     out: FloatArray,
 ) -> FloatArray | None:
-    """``out``, filled by a kernel for all rows; None if the kernel met a number that is not finite."""
+    """Fill ``out`` by a kernel, in parallel, and return it; None if the kernel found a number that is not finite."""
     n_threads = getattr(model, "n_threads", None)
     finite = by_pieces(n_threads, X, rows.n, lambda lo, hi: kernel(rows, lo, hi, W, out[lo:hi]))
     return out if finite else None
 
 
 def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) -> FloatArray:
-    """``work(model, rows, number of the first row)``: of X in memory at once, of rows on disk by block."""
+    """Return ``work(model, rows, number of the first row)`` for all rows: in one call in memory, by blocks on disk."""
     if location_of(X) is not Location.DISK:
         found = work(model, X, 0)
         refuse_cut(X)
         return found
     try:
         return np.concatenate([work(model, block, at.start) for at, block in row_blocks(X)])
-    except NonFinite:  # say which row of all it is
+    except NonFinite:  # raise with the row number in all of X, not in the block
         refuse_nonfinite(X, vars(model).get("feature_names_in_"))
         raise
 
 
 def _prepare_rows(model: Any, X: Any) -> Any:
-    """X itself if it can be read as it lies, else its checked and converted rows."""
+    """Return X itself if it needs no conversion, otherwise its validated and converted rows."""
     state = vars(model)
     if (
         not (inputs.is_plain(X) or inputs.is_plain_csr(X))
@@ -130,19 +130,19 @@ def _prepare_rows(model: Any, X: Any) -> Any:
 
 
 def native_rows(X: Any) -> _kernels.Rows | None:
-    """X for the kernels, if they can read it."""
+    """Return X wrapped for the kernels, or None if they cannot read its layout."""
     if inputs.is_plain(X):
         return _kernels.Rows(X) if X.flags.c_contiguous else None
     if inputs.is_plain_csr(X):
         try:
             return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
-        except ValueError:  # broken: say so in the words of the border
+        except ValueError:  # invalid CSR structure: the input check raises with a better message
             inputs.rows(X, "X")
     return None
 
 
 def _theta(model: Any) -> FloatArray:
-    """(w, b) of a model with one column of scores."""
+    """Return the vector (w, b) of a model with one column of scores."""
     coef = dense_coef(model)
     theta = np.empty(coef.size + 1)
     theta[:-1] = coef if coef.ndim == 1 else coef[0]
@@ -151,7 +151,7 @@ def _theta(model: Any) -> FloatArray:
 
 
 def by_pieces(n_threads: int | None, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
-    """Whether ``work(lo, hi)`` is true for all pieces [lo, hi) of the n rows of X."""
+    """Call ``work(lo, hi)`` for ranges that cover the n rows of X, in parallel; return whether all were true."""
     entries = n_entries(X)
     if entries <= 2 * _PIECE:
         return work(0, n)
@@ -160,19 +160,19 @@ def by_pieces(n_threads: int | None, X: Any, n: int, work: Callable[[int, int], 
 
 
 def probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
-    """P(class | score), (n, k), each row adding up to 1.
+    """Return P(class | score), (n, k); each row sums to 1.
 
-    One column of scores is two classes; several, of a pointwise loss, are one-vs-rest
-    probabilities divided by their sum.
+    One column of scores means two classes. Several columns of a pointwise loss give one-vs-rest
+    probabilities, divided by their sum.
     """
     if isinstance(loss, Multinomial):
         return loss.proba(Z)
     if Z.shape[1] == 1:
-        # The margin of the first class is -z: its probability keeps its last digits this way.
+        # Computing P(first class) from its margin -z keeps full relative precision; 1 - P(second class) would not.
         return loss.proba(np.hstack([-Z, Z]))
     P = loss.proba(Z)
     total = P.sum(axis=1, keepdims=True)
-    lost = total[:, 0] == 0  # all underflow: the largest score takes everything
+    lost = total[:, 0] == 0  # all underflow: the class with the largest score gets probability 1
     if lost.any():
         P[lost, Z[lost].argmax(axis=1)] = total[lost] = 1.0
     P /= total
@@ -180,7 +180,7 @@ def probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
 
 
 def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
-    """Logarithm of ``probabilities``, without their underflow if the loss is minus a log."""
+    """Return the logarithm of ``probabilities``, without underflow for the logistic and softmax losses."""
     if isinstance(loss, Multinomial):
         return np.asarray(log_softmax(Z, axis=1))
     if isinstance(loss.plain, Logistic):  # log P(+1 | z) = -log(1 + e^-z) = -l(z)
@@ -192,7 +192,7 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
 
 
 def product(X: Any, W: FloatArray) -> FloatArray:
-    """X W in float64; float32 rows are converted block by block, rows on disk read block by block."""
+    """Return X W in float64; float32 rows are converted, and rows on disk read, one block at a time."""
     if location_of(X) is Location.CLUSTER:
         return np.concatenate(X.apply(_Product(W)))
     if location_of(X) is Location.DISK:
@@ -210,7 +210,7 @@ def product(X: Any, W: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """X W of a partition, on its worker."""
+    """Picklable function that computes X W of a partition on its worker."""
 
     W: FloatArray
 

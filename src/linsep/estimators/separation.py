@@ -1,4 +1,4 @@
-"""The door to the first question about two classes: are they separable?"""
+"""``separate``: decide whether two classes are linearly separable."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def separate(
 ) -> Separable | Inseparable | Undecided:
     """Decide whether a hyperplane separates two classes strictly, with a proof either way.
 
-    Separable: the answer holds a hyperplane with every row strictly on the side of its class. Inseparable: it holds
-    at most d + 2 rows and the weights of a point that lies in the convex hulls of both classes, and says
+    Separable: the answer contains a hyperplane with every row strictly on the side of its class. Inseparable: it
+    contains at most d + 2 rows with the weights of a point that lies in the convex hulls of both classes, and says
     whether the classes overlap or only touch (quasi-separation). Both have ``check(X, y, exact=False)``.
 
-    The numbers are taken as they are: two classes a rounding error apart are separable. If float64 cannot tell,
-    small data are decided in rational arithmetic, and large ones come back as ``Undecided``.
+    The entries of X are taken as exact numbers: two classes a rounding error apart are separable. If float64 is not
+    precise enough, small data are decided in rational arithmetic, and for large data the answer is ``Undecided``.
 
     Parameters
     ----------
     X : array, sparse matrix, dataframe or scan (n, d)
         Finite numbers. Rows that a scan (``linsep.scan``) gives the weight 0 are left out.
     y : array (n,)
-        Labels of two classes; the second in rising order is +1. Optional if X is a scan with its own target.
+        Labels of two classes; the second in sorted order is +1. Optional if X is a scan with its own target.
     method : {"auto", "nnls", "lp"}
         "nnls": non-negative least squares on a working set, a few passes over the data ("auto" is the
         same). "lp": the linear programme on all rows at once, through HiGHS; slow, for comparison.
     fit_intercept : bool, default True
         False: hyperplanes through the origin only.
     n_threads : int, optional
-        Threads; the answer has the same bits for any number of them.
+        Number of threads; the answer is bit-identical for any number.
     random_state : int or RandomState, optional
-        Which rows the working set begins with.
+        Seed of the rows that the working set starts with.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def separate(
 
 
 def _where_decidable(data: Dataset, method: str) -> Dataset:
-    """Rows on a cluster, copied to memory if the question cannot be decided there."""
+    """Return the data on a cluster, copied to memory if they are wide or sparse or the method is "lp"."""
     if data.d <= WIDE and method != "lp" and not data.sparse:
         return data
     return data.to_memory()

@@ -1,4 +1,4 @@
-"""Stochastic sub-gradient descent as an estimator: fast, approximate, with a proven bound on its suboptimality."""
+"""Classifier fitted by stochastic sub-gradient descent: approximate, with a proven bound on its suboptimality."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from linsep.train import Recipe
 
 @dataclass(frozen=True, eq=False)
 class SGDHistory:
-    """The objective at points along the way: one number each, or one for each class.
+    """Objective during the descent, evaluated at some iterates: one number each, or one for each class.
 
     Attributes
     ----------
     steps : ndarray of int
-        Steps made before the point.
+        Number of steps before the iterate.
     last, best : ndarray
         Objective of the iterate itself, and of the best one so far.
     averaged : ndarray or None
-        Objective of the mean of the iterates, if ``keep="average"`` asked for it.
+        Objective of the mean of the iterates; None unless ``keep="average"``.
     """
 
     steps: IntArray
@@ -52,7 +52,7 @@ class SGDHistory:
 def without_rows(
     weight: FloatArray | None, n: int, rows: Sequence[int] | npt.NDArray[np.intp]
 ) -> FloatArray | None:
-    """The weights of n rows, 0 for these."""
+    """Return the weights of n rows, set to 0 for the given ones."""
     if not len(rows):
         return weight
     left = np.ones(n) if weight is None else weight.copy()
@@ -93,33 +93,33 @@ class SGDClassifier(ByScores):
         Which iterate is returned: the best by the full objective among those evaluated, the last, or the mean of all
         with weights 1, 2, 3, ...
     epochs : int, default 20
-        Passes over the data in steps.
+        Number of passes over the data.
     replacement : bool, default True
-        Whether each row is drawn from all, or every epoch goes through all rows in random order.
+        Whether to draw each row from all rows; otherwise every epoch visits all rows once, in random order.
     standardise : bool, default False
         Whether to take the steps in standardised columns, for columns of very different scale. This is a change of
         variables: X is not copied, and objective and penalty are still those of the given columns. Steps cost about
         ten times as much. Sparse columns, and all columns without an intercept, are scaled but not centred.
         ``partial_fit`` takes mean and scale from its first batch. The spelling ``standardize`` is accepted.
     fit_intercept : bool, default True
-        Whether b is fitted; otherwise it is 0.
+        Whether to fit the intercept b; otherwise it is 0.
     class_weight : dict {class: weight}, "balanced" or None
-        Factor on the weights of the rows of a class.
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
     tol : float, default 1e-3
         The fit is certified if the proven relative gap is at most ``tol``. With ``keep="best"`` the fit then ends
         before the last epoch.
     early_stopping : bool, default False
-        Whether a part of the rows is held out, and the epochs end once the accuracy there has not risen by more than
-        ``tol`` for ``n_iter_no_change`` epochs. ``keep="best"`` then keeps the point of the best accuracy. Objective
-        and certificate are those of the remaining rows.
+        Whether to hold out some of the rows and stop once the accuracy on them has not risen by more than ``tol`` for
+        ``n_iter_no_change`` epochs. ``keep="best"`` then keeps the iterate of best accuracy. Objective and certificate
+        are those of the remaining rows.
     validation_fraction : float, default 0.1
         Fraction of each class that is held out.
     n_iter_no_change : int, default 5
-        Epochs without improvement.
+        Number of epochs without improvement after which early stopping ends the descent.
     n_threads : int, optional
         Number of threads that evaluate iterates; one thread makes the steps. The result does not depend on it.
     random_state : int, RandomState or None
-        Seed of the draws; None is 0.
+        Seed of the draws; None means 0.
 
     Attributes
     ----------
@@ -142,13 +142,13 @@ class SGDClassifier(ByScores):
     feature_names_in_ : ndarray of str
         Column names, if the rows came with them.
     history_ : SGDHistory
-        Objective of the last, best and averaged point along the way.
+        Objective of the last, best and averaged iterate during the descent.
     eta0_ : ndarray
-        The first step of each class.
+        First step size of each class.
     n_steps_ : int
-        Steps made.
+        Number of steps.
     n_iter_ : int
-        Epochs made.
+        Number of epochs.
     validation_scores_ : ndarray (epochs,)
         With ``early_stopping``: accuracy on the held-out rows after every epoch.
     validation_rows_ : ndarray of int
@@ -279,7 +279,7 @@ class SGDClassifier(ByScores):
         finally:
             data.close()
         curves, scale = done.curves, court.factor.objective
-        self.__dict__.pop("validation_scores_", None)  # of an earlier fit
+        self.__dict__.pop("validation_scores_", None)  # left by an earlier fit
         own = {} if monitor is None else {"validation_scores_": np.array(monitor.scores)}
         fitting.store(
             self,
@@ -307,17 +307,18 @@ class SGDClassifier(ByScores):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SGDClassifier:
-        """Continue with the given rows: one pass, in their order.
+        """Continue the descent with the given rows: one pass, in their order.
 
-        The penalty counts all rows seen so far. Weights multiply the steps. The model is the last iterate, or the
-        mean if ``keep="average"``. There is no certificate, and no best iterate, because both need all rows.
+        The penalty is relative to all rows seen so far. Sample weights multiply the steps. The model is the last
+        iterate, or the mean if ``keep="average"``. There is no certificate and no best iterate, because both require
+        all rows.
 
         Parameters
         ----------
         X, y, sample_weight
             As in ``fit``.
         classes : array, optional
-            All classes there will ever be; needed in the first call.
+            All classes that will occur; required in the first call.
 
         Returns
         -------
@@ -329,20 +330,20 @@ class SGDClassifier(ByScores):
 
     @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
+        """Return P(class | x) of each row, one column for each of ``classes_``. The loss must have a link function."""
         check_is_fitted(self, "coef_")
         return probabilities(parameters.classification_loss(self.loss), scores(self, X))
 
     @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithm of ``predict_proba``."""
+        """Return the logarithm of ``predict_proba``."""
         check_is_fitted(self, "coef_")
         return log_probabilities(parameters.classification_loss(self.loss), scores(self, X))
 
     def _hold_out(
         self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
     ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
-        """Rows that early stopping holds out, and who looks at them; none without it."""
+        """Return the held-out rows of early stopping and their monitor; no rows and None without early stopping."""
         if not parameters.flag("early_stopping", self.early_stopping):
             return np.empty(0, dtype=np.intp), None
         fraction = parameters.positive("validation_fraction", self.validation_fraction)
@@ -364,7 +365,7 @@ class SGDClassifier(ByScores):
         )
 
     def _current_loss(self) -> Loss:
-        """The loss that the parameters ask for now."""
+        """Return the loss that the current parameters specify."""
         return parameters.classification_loss(self.loss)
 
     def _plan(self) -> Plan:

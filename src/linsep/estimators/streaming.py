@@ -1,4 +1,4 @@
-"""Rows that arrive in portions: what ``partial_fit`` of a stochastic descent remembers and does."""
+"""Online learning from batches of rows: ``partial_fit`` of ``SGDClassifier`` and the state it keeps between calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TRIAL = 1024
 
 @dataclass(eq=False)
 class Stream:
-    """State of a descent: W (columns, d+1); ``sums`` of the iterates, weighted by their number."""
+    """State of a stochastic descent: the iterate W (columns, d+1), and ``sums`` = sum_k k W_k over all iterates."""
 
     W: FloatArray
     sums: FloatArray | None
@@ -35,7 +35,7 @@ class Stream:
 
 
 def after_fit(done: Descent, total: float) -> Stream:
-    """The state at the end of ``fit``."""
+    """Return the state at the end of ``fit``, from which ``partial_fit`` continues."""
     return Stream(
         W=done.goes_on,
         sums=done.sums,
@@ -47,7 +47,7 @@ def after_fit(done: Descent, total: float) -> Stream:
 
 
 def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:
-    """The classes of all portions: given in the first call, and the same ever after."""
+    """Return the classes of all batches; they are given in the first call and must not change later."""
     state = vars(model)
     if classes is None:
         if "classes_" not in state:
@@ -69,7 +69,7 @@ def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:
 def portion(
     model: Any, X: Any, y: Any, classes: Any, sample_weight: Any
 ) -> tuple[Any, labels.Labels, FloatArray | None, dict[str, Any]]:
-    """Checked rows, labels and weights of one portion, and the attributes that the first one settles."""
+    """Return checked rows, labels and weights of a batch, and the fitted attributes that the first batch determines."""
     if isinstance(model.class_weight, str):
         raise BadInput(
             "class_weight='balanced' needs all labels at once, which partial_fit never has; give a dict "
@@ -96,7 +96,7 @@ def portion(
 
 
 def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-    """Steps at the rows of one portion, in their order."""
+    """Take stochastic steps at the rows of one batch, in their order, and store the new state in the model."""
     rows, known, weight, settled = portion(model, X, y, classes, sample_weight)
     k, n = len(known.classes), rows.shape[0]
     codes = np.ascontiguousarray(known.codes, dtype=np.int64)
@@ -154,7 +154,7 @@ def _walk(
     lam: float,
     stream: Stream,
 ) -> int:
-    """Whole batches, then what is left as a smaller one; the number of steps made in all."""
+    """Update W and ``sums`` in place: full mini-batches, then a smaller last one. Return the total number of steps."""
     data = Memory(X, labels=codes)
     assert data.whole is not None
     done, n, at = stream.steps, data.n, 0

@@ -1,7 +1,7 @@
-"""The dual answers of a support vector machine: multipliers, support vectors, margin.
+"""Dual coefficients and support vectors of a support vector machine, from the dual point of its certificate.
 
-The multiplier of row i is alpha_i = C s_i u_i, with u the dual point of the certificate. For the hinge it lies in
-the box [0, C s_i]; for the squared hinge and the hard margin it is only >= 0. With a free
+The dual coefficient (Lagrange multiplier) of row i is alpha_i = C s_i u_i, with u the dual point. For the hinge it
+lies in the box [0, C s_i]; for the squared hinge and the hard margin it is only >= 0. With an
 intercept sum_i y_i alpha_i = 0, and w = sum_i y_i alpha_i x_i at the optimum.
 """
 
@@ -25,18 +25,21 @@ from linsep.train import Fit
 
 IntArray = npt.NDArray[np.intp]
 
-#: A share of the box this close to an end is rounding of that end.
+#: Relative distance from an end of the box that is attributed to rounding.
 _SNAP = 1e-9
-#: A share that an interior point method may leave to a row beside the margin.
+#: Relative distance from an end of the box that an interior point method may leave for rows off the margin.
 _NEAR = 1e-4
-#: Balance below which nothing is repaired: rounding of the sum itself.
+#: Relative imbalance |sum y alpha| / sum alpha that is not repaired: the rounding error of the sum.
 _BALANCED = 1e-14
-#: Numbers of X that a model keeps as its support vectors.
+#: Largest number of entries of X that a model stores as its support vectors.
 KEPT = 1_000_000
 
 
 def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """alpha (n,) of one two-class problem: inside its box, balanced if there is an intercept."""
+    """Return the dual coefficients alpha (n,) of one two-class problem.
+
+    They are inside their boxes, and sum_i sigma_i alpha_i = 0 to rounding if there is an intercept.
+    """
     loss, scale = fit.recipe.loss, fit.recipe.penalty.scale
     assert isinstance(loss, Loss)
     if hard_margin(loss, fit.recipe.penalty):
@@ -50,7 +53,8 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
         u[u >= (1.0 - _SNAP) * high] = high
     cap = scale if weight is None else scale * weight
     alpha: FloatArray = cap * u
-    if high < np.inf:  # where C is large, all multipliers are a small share of their box
+    # For a large C all alpha are small relative to their boxes, so a zero must also be small relative to max alpha.
+    if high < np.inf:
         alpha[(u <= _SNAP * high) & (alpha <= _SNAP * alpha.max(initial=0.0))] = 0.0
     if fit.recipe.fit_intercept:
         _balance(alpha, sigma, cap if high < np.inf else np.inf)
@@ -58,10 +62,11 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
 
 
 def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
-    """Move u to where an interior point method would end, in place; ``far`` is |m - 1|.
+    """Round u to the limit of the central path, in place; ``far`` is |m - 1|.
 
-    Its u are all inside the box, with u (m - 1), or (high - u)(1 - m), about the same for all rows. A row nearer to an
-    end of the box than to the margin, as shares of the largest u and of the largest distance, belongs to that end.
+    An interior point method leaves all u strictly inside the box, with u (m - 1), or (high - u)(1 - m), about equal for
+    all rows. A row whose u is nearer to an end of the box, relative to the largest u, than its score is to the margin,
+    relative to the largest distance, is set to that end.
     """
     near, largest = np.minimum(u, high - u), float(u.max())
     ended = (near <= _NEAR * largest) & (near * far.max() <= far * largest)
@@ -69,7 +74,7 @@ def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
 
 
 def _hard_margin_multipliers(fit: Fit, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
-    """alpha of the hard margin, whose dual point it is; a row of weight 0 is not there."""
+    """Return alpha (n,) of the hard margin, which is its dual point; rows of weight 0 get 0."""
     assert isinstance(fit.dual, Explicit)
     alpha = np.maximum(fit.dual.u, 0.0)
     if weight is not None:
@@ -80,7 +85,7 @@ def _hard_margin_multipliers(fit: Fit, sigma: FloatArray, weight: FloatArray | N
 
 
 def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
-    """The dual variable of each row, by the rule of the certificate for points kept as two vectors."""
+    """Return the dual variable of each row, computed as in the certificate if the dual point is linearised."""
     dual, loss = fit.dual, fit.recipe.loss
     assert isinstance(loss, Loss)
     if isinstance(dual, Explicit):
@@ -102,7 +107,7 @@ def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
 def _close(
     fit: Fit, dual: Linearised, X: Any, rows: _kernels.Rows, sigma: FloatArray
 ) -> FloatArray:
-    """Dual variables as the closing pass computes them, for rows that the kernels can read."""
+    """Return the dual variables that the closing pass computes, for rows that the kernels can read."""
     loss = fit.recipe.loss
     assert isinstance(loss, Loss) and loss.native is not None
     native, targets = _kernels.Loss(loss.native, *loss.params), _kernels.Targets(sigma, None, None)
@@ -110,7 +115,7 @@ def _close(
     u = np.empty(rows.n)
 
     def close(lo: int, hi: int) -> bool:
-        sums = np.zeros(8 + 2 * rows.d)  # of no further use
+        sums = np.zeros(8 + 2 * rows.d)  # required by the kernel, not used
         _kernels.closing(rows, targets, native, lo, hi, base, step, theta, None, sums, u)
         return True
 
@@ -119,7 +124,7 @@ def _close(
 
 
 def _scores(fit: Fit, X: Any) -> FloatArray:
-    """x.w + b of each row."""
+    """Return the scores x.w + b of all rows."""
     rows, z = native_rows(X), np.empty(X.shape[0])
     theta = np.ascontiguousarray(fit.W[:, 0])
     if location_of(X) is Location.DISK:
@@ -134,12 +139,12 @@ def _scores(fit: Fit, X: Any) -> FloatArray:
 
 
 def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
-    """Make sum sigma alpha vanish to rounding: in place, and inside the boxes.
+    """Make sum_i sigma_i alpha_i = 0 to rounding, in place and without leaving the boxes.
 
-    The free multipliers of the heavier side shrink, so that bounded ones stay at their bound; only if
-    that is not enough, all of that side do.
+    The free dual coefficients of the class with the larger sum are scaled down, so that those at their upper bound
+    stay there; all dual coefficients of the class are scaled only if that is not enough.
     """
-    for free in (np.less, np.not_equal):  # inside the box; not 0
+    for free in (np.less, np.not_equal):  # first those below the upper bound, then all nonzero ones
         excess = dot(sigma, alpha)
         if abs(excess) <= _BALANCED * float(alpha.sum()):
             return
@@ -151,9 +156,10 @@ def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
 
 
 def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows with a multiplier that is not 0; those with one strictly inside its box; the others.
+    """Return the support vectors, the free ones and the bounded ones, as row numbers.
 
-    ``alpha`` is (n,), or (n, k) for several classes; ``caps`` bounds its absolute values.
+    A support vector has a nonzero dual coefficient; a free one has a coefficient strictly inside its box. ``alpha`` is
+    (n,), or (n, k) for several classes; ``caps`` bounds its absolute values.
     """
     used = alpha != 0.0
     free = used & (np.abs(alpha) < caps)
@@ -163,7 +169,7 @@ def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]
 
 
 def support_rows(X: Any, rows: IntArray) -> Any:
-    """A copy of those rows of X, or None if it would hold more than ``KEPT`` numbers."""
+    """Return a copy of the given rows of X, or None if it would have more than ``KEPT`` entries."""
     if sp.issparse(X):
         return X[rows] if int(np.diff(X.indptr)[rows].sum()) <= KEPT else None
     if len(rows) * X.shape[1] > KEPT:

@@ -1,4 +1,4 @@
-"""The linear support vector machine, with its multipliers, support vectors and margin."""
+"""The linear support vector machine, with dual coefficients, support vectors and margin."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class LinearSVC(Classification):
     support_ : ndarray of int
         Rows of X whose dual coefficient is not 0.
     free_support_, bounded_support_ : ndarray of int
-        The two kinds of them: rows with a dual coefficient strictly inside its box, which lie on the margin, and
-        rows all of whose dual coefficients are at its upper end, which lie inside or beyond. The squared hinge and
-        the hard margin have no upper end: all are free.
+        The two kinds of support vectors. Free: a dual coefficient lies strictly inside its box, so the row lies on the
+        margin. Bounded: all nonzero dual coefficients are at their upper bound, so the row lies inside the margin or on
+        the wrong side. The squared hinge and the hard margin have no upper bound: all are free.
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most a million numbers; else index your own X.
     dual_coef_ : ndarray (1, n_support), or (k, n_support) for k >= 3 classes
@@ -194,7 +194,7 @@ class LinearSVC(Classification):
 
     @property
     def margin_(self) -> Any:
-        """``1/|w|``."""
+        """Geometric margin ``1/|w|``: the distance from the hyperplane to the points of score +-1."""
         if "coef_" not in vars(self):
             raise AttributeError("margin_: this LinearSVC is not fitted yet; call fit first.")
         w = dense_coef(self)
@@ -206,12 +206,12 @@ class LinearSVC(Classification):
 
     @property
     def margin_width_(self) -> Any:
-        """``2/|w|``."""
+        """Width of the margin, ``2/|w|``: the distance between the hyperplanes of score -1 and +1."""
         return 2.0 * self.margin_
 
     @property
     def support_vectors_(self) -> Any:
-        """The rows of X at ``support_``."""
+        """Rows ``support_`` of X."""
         state = vars(self)
         if state.get("_support_rows") is None:
             raise AttributeError(
@@ -246,7 +246,7 @@ class LinearSVC(Classification):
         return codes
 
     def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:
-        """Residuals of the Karush-Kuhn-Tucker conditions, recomputed in numpy from ``coef_`` and ``alpha_``.
+        """Compute the residuals of the Karush-Kuhn-Tucker conditions in numpy, from ``coef_`` and ``alpha_``.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class LinearSVC(Classification):
                 "use loss='hinge', or multiclass='ovr'."
             )
         hard = parameters.number("C", self.C) == np.inf
-        return Hinge() if hard else loss  # no slack, so no difference: the hard margin
+        return Hinge() if hard else loss  # the hard margin has no slack: both losses are the same
 
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None

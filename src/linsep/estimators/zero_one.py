@@ -1,4 +1,4 @@
-"""The fewest errors that a hyperplane can make, as an estimator."""
+"""Classifier that minimises the number of training errors (the 0-1 loss), with a proof."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from linsep.penalties import ElasticNet
 from linsep.train import Recipe, train
 from linsep.zero_one import Points, ZeroOne, distinct, exact_signs, minimise
 
-_LARGEST = 100_000_000  # numbers of X that are held densely
+_LARGEST = 100_000_000  # largest number of entries of X, which is stored densely
 _STARTS = (("logistic", 1.0), ("logistic", 1e3), ("hinge", 1.0), ("squared_hinge", 10.0))
 _SURROGATES = ("logistic", "hinge", "squared_hinge")
 
 
 @dataclass(frozen=True)
 class SurrogatePrice:
-    """Errors of models that minimise a convex loss, next to the fewest possible.
+    """Training errors of models that minimise a convex loss, compared with the fewest possible.
 
     Attributes
     ----------
     errors : dict
-        Weight of the errors for each loss.
+        Total weight of the errors for each loss.
     minimum : float
-        Errors of the model with the fewest.
+        Total weight of the errors of the ``ZeroOneClassifier``.
     lower_bound : float
-        What no hyperplane does without.
+        Proven lower bound on the errors of every hyperplane.
     C : float
-        Strength of the convex losses.
+        Weight of the convex losses against the penalty.
     """
 
     errors: dict[str, float]
@@ -69,26 +69,26 @@ class ZeroOneClassifier(ByScores):
     """Linear classifier with the fewest errors on the training rows, with a proof.
 
     Minimises the 0-1 loss itself: sum_i s_i [sign(x_i.w + b) != y_i] with sign(0) = +1. One feature is solved by
-    sorting, two by turning a line about every point. With more features, witnesses of inseparability are collected
-    (sets of at most d + 2 rows in which every hyperplane makes an error) and covered by as few rows as possible, a
-    mixed-integer programme. An optimal cover that leaves separable rows is the optimum. The work grows
-    with the number of errors more than with the number of rows: up to 10 or 15 errors take seconds.
+    sorting, two by rotating a line about every point. With more features, the fit collects witnesses of inseparability
+    (sets of at most d + 2 rows in which every hyperplane makes an error) and covers them by as few rows as possible, a
+    mixed-integer programme. If the rows outside an optimal cover are separable, the cover is the optimum. The cost
+    grows more with the number of errors than with the number of rows: up to 10 or 15 errors take seconds.
     At ``time_limit`` the fit returns the best hyperplane found and a proven lower bound.
 
-    Two classes only. Scores whose sign rounding could change are computed in rational arithmetic, by
-    ``decision_function`` and ``predict`` as by the proof.
+    Two classes only. Scores whose sign could be changed by rounding are computed in rational arithmetic, in
+    ``decision_function`` and ``predict`` as well as in the proof.
 
     Parameters
     ----------
     time_limit : float or None, default 60
-        Seconds. None: until the optimum is proven.
+        Budget in seconds. None: run until the optimum is proven.
     max_rounds : int, optional
-        Covers that are solved at most, each within a fixed number of nodes. With ``time_limit=None`` the result of an
-        unfinished search then depends on the data and the seed alone, not on the speed of the machine.
+        Largest number of covers to solve, each within a fixed number of nodes. With ``time_limit=None`` the result of
+        an unfinished search then depends only on the data and the seed, not on the speed of the machine.
     class_weight : dict {class: weight}, "balanced" or None
         Cost of an error in each class; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None
-        Seed of the searches; None is 0.
+        Seed of the searches; None means 0.
 
     Attributes
     ----------
@@ -100,11 +100,11 @@ class ZeroOneClassifier(ByScores):
         Whether ``errors_`` equals ``lower_bound_``.
     certificate_ : ZeroOne
         Errors, proven lower bound, the misclassified rows and the witnesses; ``check(X, y, exact=False)`` proves it.
-    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+    coef_ : ndarray (1, d)
         Coefficients w.
-    intercept_ : ndarray (1,) or (k,)
+    intercept_ : ndarray (1,)
         Intercept b.
-    classes_ : ndarray (k,)
+    classes_ : ndarray (2,)
         Labels in sorted order; a positive score means ``classes_[1]``.
     n_features_in_ : int
         Number of features d.
@@ -118,7 +118,7 @@ class ZeroOneClassifier(ByScores):
 
     See Also
     --------
-    LinearClassifier : Convex losses in place of the count.
+    LinearClassifier : Convex losses instead of the number of errors.
     separate : Is the fewest number of errors zero?
 
     Notes
@@ -152,7 +152,7 @@ class ZeroOneClassifier(ByScores):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ZeroOneClassifier:
-        """Find the hyperplane with the fewest errors and prove it.
+        """Find the hyperplane with the fewest errors and prove that no other has fewer.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class ZeroOneClassifier(ByScores):
         X, y, sample_weight
             What the model was fitted to.
         C : float, default 1.0
-            Strength of the convex losses, as in ``LinearClassifier``.
+            Weight of the convex losses against the penalty, as in ``LinearClassifier``.
 
         Returns
         -------
@@ -273,13 +273,13 @@ class ZeroOneClassifier(ByScores):
         return labels.weigh(known, given, self._class_weight, owner)
 
     def _linear_scores(self, X: Any) -> FloatArray:
-        """Scores whose signs are not touched by rounding: what is proven is what ``predict`` does."""
+        """Return scores with exact signs, so that the certificate holds for the output of ``predict``."""
         check_is_fitted(self, "coef_")
         theta = np.append(dense_coef(self), self.intercept_)
         return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
 
     def _verify(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
-        """The certificate, if it holds for the coefficients and these data."""
+        """Return the certificate; raise if it does not hold for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
         rows = inputs.rows_again(self, X)
         known = labels.known(y, rows.shape[0], type(self).__name__)
@@ -301,7 +301,7 @@ class ZeroOneClassifier(ByScores):
         return claimed
 
     def _is_unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
-        """Whether the model says what its certificate says, and its classes are those of y in rising order."""
+        """Return whether the fitted attributes agree with the certificate and the classes with those of y."""
         return (
             np.array_equal(dense_coef(self), [claimed.w])
             and np.array_equal(self.intercept_, [claimed.b])
@@ -316,7 +316,7 @@ class ZeroOneClassifier(ByScores):
         )
 
     def _predicts(self, claimed: ZeroOne, X: Any, known: labels.Labels, weight: Any) -> bool:
-        """Whether ``predict`` gets just those rows wrong that the certificate lists."""
+        """Return whether ``predict`` misclassifies exactly the rows that the certificate lists."""
         wrong = self.predict(X) != known.classes.take(known.codes.astype(np.intp))
         counted = wrong if weight is None else wrong & (weight > 0)
         return np.array_equal(np.flatnonzero(counted), claimed.wrong)
@@ -324,13 +324,13 @@ class ZeroOneClassifier(ByScores):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        # errors of a class of small weight are still avoided where that is free, however little they cost
+        # Even a row of tiny weight is classified correctly if that costs nothing, which scikit-learn does not expect.
         tags.classifier_tags.poor_score = True
         return tags
 
 
 class _Starts:
-    """Hyperplanes of convex losses on scaled columns, fitted on first use."""
+    """Starting hyperplanes: minimisers of convex losses on standardised columns, fitted on first use."""
 
     def __init__(self, points: Points, limit: float) -> None:
         self.points, self.limit = points, limit
@@ -353,7 +353,7 @@ def _surrogate(
     penalty: ElasticNet,
     seconds: float | None,
 ) -> FloatArray:
-    """(w, b) that minimises a convex loss on the points."""
+    """Return the (w, b) that minimises a convex loss on the points."""
     recipe = Recipe(loss=get(name), penalty=penalty, tol=1e-6, time_limit=seconds)
     fit = train(recipe, Memory(X, points.sign, weight=weight, n_threads=1), warn=False)
     return np.asarray(fit.W[:, 0])

@@ -1,4 +1,4 @@
-"""Reading a fitted model: standard errors and intervals where they are valid, and a reason where they are not."""
+"""``summary`` of a fitted model: standard errors, p-values and intervals where valid, otherwise the reason why not."""
 
 from __future__ import annotations
 

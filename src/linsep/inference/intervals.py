@@ -1,15 +1,15 @@
-"""Standard errors, confidence intervals and p-values, where they are valid, and a reason where they are not.
+"""Standard errors, confidence intervals and p-values where they are valid, otherwise the reason why not.
 
-Maximum likelihood without a penalty: the coefficients are asymptotically normal around the truth with covariance
-the inverse Fisher information,
+Without a penalty, maximum likelihood estimates are asymptotically normal around the true coefficients, and their
+covariance is the inverse Fisher information:
 
 * logistic: ``(X~'diag(s p (1 - p)) X~)^-1``, Wald intervals from the normal distribution;
 * least squares: ``sigma^2 (X~'diag(s) X~)^-1`` with ``sigma^2 = RSS / (N - rank)``, t intervals, exact for normal
   errors.
 
-``X~ = (X, 1)``; a sample weight counts rows (weight 2 = row twice), so N is the sum of the weights. A penalty biases
-the coefficients towards zero by an unknown amount: then no interval is given, and the summary says why. What is
-known of a penalised model is its held-out error, with an exact binomial bound.
+``X~ = (X, 1)``; sample weights are frequencies (weight 2 means the row occurs twice), so N is the sum of the weights. A
+penalty biases the coefficients towards zero by an unknown amount, so there are no intervals for penalised models, and
+the summary says why. Their held-out error can still be given, with an exact binomial bound.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
 
 INTERCEPT = "(intercept)"
 _DEPENDENT = (
-    1e-12  # of the largest eigenvalue of the scaled information: below, columns are dependent
+    1e-12  # columns are dependent if an eigenvalue of the scaled information is relatively smaller
 )
 
 
 def refusal(part: Part) -> str | None:
-    """Why there can be no intervals, before looking at the rows."""
+    """Return why loss and penalty allow no intervals, or None; does not read the rows."""
     if not part.penalty.absent:
         return (
             "the coefficients are penalised, which biases them towards zero by an unknown amount. Fit with C=inf for "
@@ -56,7 +56,7 @@ def refusal(part: Part) -> str | None:
 
 
 def rows(part: Part) -> Rows:
-    """The rows with signs, offsets and weights, read by kernels where they lie in memory."""
+    """Return the rows with signs, offsets and weights, read by kernels if they are in memory."""
     if isinstance(part.X, np.ndarray) or sp.issparse(part.X):
         data = Memory(part.X, part.sigma, part.offset, part.weight)
         return KernelRows.of(data, part.fit_intercept)
@@ -69,7 +69,7 @@ def rows(part: Part) -> Rows:
 
 
 def margins(part: Part, of: Rows) -> FloatArray:
-    """sign * score + offset of every row."""
+    """Return the margins sign * score + offset of all rows."""
     out = np.empty(of.X.shape[0])
     theta = np.ascontiguousarray(part.W[:, 0], dtype=np.float64)
 
@@ -86,9 +86,9 @@ def margins(part: Part, of: Rows) -> FloatArray:
 
 
 def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
-    """Covariance of (w, b), degrees of freedom (inf for the normal), and which intervals follow.
+    """Return the covariance of (w, b), the degrees of freedom (inf: normal distribution), and a note on the intervals.
 
-    None, 0 and the reason if columns are linearly dependent or too few rows are left.
+    Return None, 0 and the reason if columns are linearly dependent or there are too few rows.
     """
     assert isinstance(part.loss, Loss)
     of = rows(part)
@@ -127,7 +127,7 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
 def with_intervals(
     part: Part, names: list[str], spread: FloatArray, freedom: float, level: float
 ) -> tuple[Coefficient, ...]:
-    """One line per coefficient: normal law where ``freedom`` is infinite, Student's t elsewhere."""
+    """Return one line per coefficient, by the normal distribution if ``freedom`` is infinite, else by Student's t."""
     normal, upper = np.isinf(freedom), 0.5 + 0.5 * level
     reach = float(ndtri(upper) if normal else stdtrit(freedom, upper))
     logistic = isinstance(part.loss, Logistic)

@@ -1,4 +1,4 @@
-"""``summary``: from a fitted model and its rows to a table."""
+"""``summary``: a table of the coefficients of a fitted model, with statistics of the fit."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def summary(
         raise BadInput("held_out rows have no offset here: leave held_out out.")
     offsets = () if offset is None else (offset,)
     given = [Part(*part) for part in model._verification_parts(X, y, sample_weight, *offsets)]
-    parts = [part._replace(loss=part.loss.plain) for part in given]  # a factor is no likelihood's
+    # A loss times a factor is not a likelihood: use the loss without it.
+    parts = [part._replace(loss=part.loss.plain) for part in given]
     names = opened.feature_names(parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])
     tables: dict[str, tuple[Coefficient, ...]] = {}
@@ -120,7 +121,7 @@ def summary(
 
 
 def _columns(model: Any, parts: list[Part]) -> list[tuple[str, int, Part]]:
-    """Title, column of W and part, for each table."""
+    """Return title, column of W and part for each table of coefficients."""
     classes = getattr(model, "classes_", None)
     if len(parts) == 1 and parts[0].W.shape[1] == 1:
         return [("", 0, parts[0])]
@@ -139,7 +140,7 @@ def _coefficients_only(part: Part, names: list[str], column: int) -> tuple[Coeff
 def _facts(
     model: Any, parts: list[Part], X: Any, y: Any, weight: Any, scored: bool
 ) -> dict[str, float]:
-    """Numbers about the fit; ``scored`` if the predictions are those of the model, without offsets."""
+    """Return statistics of the fit; ``scored`` is False if it had offsets, which predictions do not include."""
     facts: dict[str, float] = {}
     part = parts[0]
     if hasattr(model, "classes_"):

@@ -1,4 +1,4 @@
-"""What a summary holds, and how it is shown: as text, as plain values, as HTML."""
+"""The result of ``summary``, with conversions to text, plain values and HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One line of the table; what is not known is None."""
+    """One line of the table of coefficients; statistics that are not available are None."""
 
     name: str
     value: float
@@ -30,20 +30,21 @@ class Summary:
     Attributes
     ----------
     title : str
+        Model, loss and C.
     rows : float
         Number of rows, or sum of the weights.
     objective : str
         The certificate in one line.
-    coefficients : dict {title of the part: tuple of Coefficient}
-        One part, or one for each class of one-vs-rest.
+    coefficients : dict {title of the table: tuple of Coefficient}
+        One table, or one for each of k >= 3 classes.
     level : float
         Confidence level of the intervals.
     inference : str
-        Which intervals these are, or why there are none.
+        Kind of the intervals, or why there are none.
     valid : bool
         Whether there are standard errors.
     facts : dict {str: float}
-        Error on these rows, log-likelihood, residual standard error ... as far as they apply.
+        Training error, log-likelihood, R squared and held-out performance, as far as they apply.
     """
 
     title: str
@@ -56,7 +57,7 @@ class Summary:
     facts: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python values, ready for JSON."""
+        """Return the summary as plain Python values for JSON."""
         return {
             "title": self.title,
             "rows": self.rows,
@@ -116,7 +117,7 @@ class Summary:
     __repr__ = __str__
 
     def to_html(self) -> str:
-        """A self-contained piece of HTML; every name is escaped."""
+        """Return the summary as an HTML fragment; all names are escaped."""
         heads, body = self._table()
         out = [f"<h3>{html.escape(self.title)}</h3>"]
         out.append(f"<p>{self.rows:g} rows. {html.escape(self.objective)}</p>")

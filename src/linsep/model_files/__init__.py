@@ -1,4 +1,4 @@
-"""Models in files: data, checksums, and no code."""
+"""Saving and loading of models in files that contain data and checksums, but no code."""
 
 from linsep.model_files.models import LARGEST_DIGEST, digest, from_bytes, load, save, to_bytes
 

@@ -1,4 +1,4 @@
-"""Values to JSON and back. Only the kinds listed here exist in a model file; none of them is code.
+"""Conversion of values to JSON and back. A model file contains only the kinds listed here; none of them is code.
 
 =============================== ==========================================================
 null, true, 1, 1.5, "x", [...]  None, bool, int, finite float, str, list
@@ -38,7 +38,7 @@ from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.train import Fit, Recipe
 from linsep.zero_one import ZeroOne
 
-#: Dataclasses that may occur, by name. Every field is checked against its annotation.
+#: Dataclasses that a model file may contain, by name. Every field is checked against its annotation.
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
@@ -62,7 +62,7 @@ RECORDS.update(
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "convex")
 )
 _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_ROOM = 64 << 20  # bytes that repeated arrays may take in any case
+_ROOM = 64 << 20  # bytes that are always allowed for arrays that are referenced repeatedly
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<i8", "b": "|b1"}
 
 
@@ -71,7 +71,7 @@ def _records(more: Iterable[type[Any]]) -> dict[str, type[Any]]:
 
 
 class Writer:
-    """Turns values into JSON; arrays are collected, equal ones once."""
+    """Converter of values to JSON; arrays are collected separately, equal ones once."""
 
     def __init__(self, more: Iterable[type[Any]] = ()) -> None:
         self.arrays: Arrays = []
@@ -79,7 +79,7 @@ class Writer:
         self._known: dict[tuple[str, tuple[int, ...], bytes], int] = {}
 
     def value(self, value: Any, where: str) -> Any:
-        """JSON for one value, or Refused with the name of what cannot be saved."""
+        """Return JSON for one value; raise ``Refused`` if it cannot be saved, naming ``where``."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
@@ -144,17 +144,17 @@ class Writer:
 
 
 class Reader:
-    """Turns JSON back into values; everything unexpected is a BadModelFile."""
+    """Converter of JSON to values; raises ``BadModelFile`` for anything unexpected."""
 
     def __init__(self, arrays: Arrays, more: Iterable[type[Any]] = ()) -> None:
         self._arrays = arrays
         self._kinds = _records(more)
         self.used: set[int] = set()
-        # a small file may not ask for much memory by naming one array many times
+        # Prevents a small file from using much memory by referencing one array many times.
         self._room = 16 * sum(array.nbytes for array in arrays) + _ROOM
 
     def value(self, node: Any) -> Any:
-        """One value."""
+        """Return the value of a JSON node."""
         if node is None or isinstance(node, bool | int | float | str):
             return node
         if isinstance(node, list):
@@ -242,7 +242,7 @@ _ANNOTATIONS: dict[type[Any], dict[str, Any]] = {}
 
 
 def _annotations(kind: type[Any]) -> dict[str, Any]:
-    """Types of the fields of a dataclass, found once: it takes longer than all else."""
+    """Return the types of the fields of a dataclass, cached because this is the slowest part of loading."""
     if kind not in _ANNOTATIONS:
         _ANNOTATIONS[kind] = typing.get_type_hints(kind)
     return _ANNOTATIONS[kind]
@@ -253,7 +253,7 @@ def _unknown(keys: list[str]) -> BadModelFile:
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Whether a value is of the annotated type; a whole number will do for a float."""
+    """Return whether a value has the annotated type; an int is accepted for a float."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True

@@ -1,4 +1,4 @@
-r"""The bytes of a model file: a header, a JSON manifest, raw arrays. docs/model-format.md is the specification.
+r"""Binary layout of a model file: a header, a JSON manifest, raw arrays. docs/model-format.md is the specification.
 
 ::
 
@@ -9,7 +9,7 @@ r"""The bytes of a model file: a header, a JSON manifest, raw arrays. docs/model
                 zeros up to the next multiple of 64
                 the arrays, each followed by zeros up to the next multiple of 64
 
-Nothing is believed before it is checked, and nothing is allocated before it is known to be there.
+Every value is validated before it is used, and no memory is allocated for data that the file does not contain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from linsep.errors import BadModelFile
 from linsep.paths import existing
 
 MAGIC = b"LINSEP\r\n"
-FORMAT = 2  #: 1 has no steps, and is written where there are none
+FORMAT = 2  #: latest format; files without pipeline steps are written in format 1
 ALIGN = 64
 _HEADER = struct.Struct("<8sQ32s")
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "|b1")
@@ -40,12 +40,12 @@ Arrays = list[npt.NDArray[Any]]
 
 
 def pack(manifest: dict[str, Any], arrays: Arrays) -> bytes:
-    """The content as one string of bytes."""
+    """Return the content of a model file as bytes."""
     return b"".join(pieces(manifest, arrays))
 
 
 def pieces(manifest: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
-    """The content in pieces, without a copy of the arrays; the manifest gets its list of arrays here."""
+    """Return the content of a model file in pieces, without copying the arrays; adds them to the manifest."""
     entries: list[dict[str, Any]] = []
     raws: list[bytes | memoryview] = []
     offset = 0
@@ -73,7 +73,7 @@ def pieces(manifest: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]
 
 
 def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays, if every byte is where it must be."""
+    """Return the manifest and the arrays; raise unless every byte of the file is valid."""
     if len(data) < _HEADER.size or not data.startswith(MAGIC):
         _refuse(name, "it does not start like a linsep model file" + _guess(data))
     _, length, digest = _HEADER.unpack_from(data)
@@ -92,7 +92,7 @@ def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a regular file."""
+    """Read all bytes of a file; raise if it is not a regular file."""
     with open(existing(path), "rb", opener=_open_without_waiting) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             _refuse(os.fspath(path), "it is not a regular file")
@@ -100,7 +100,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would block
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
 
 
 def _refuse(name: str, problem: str) -> NoReturn:

@@ -1,7 +1,7 @@
-"""``save`` and ``load``: fitted models in files that hold data and never code.
+"""``save`` and ``load``: fitted models in files that contain data and never code.
 
-All fitted attributes are saved. An estimator may name attributes to leave out (``_not_saved``) and
-dataclasses of its own that they are made of (``_saved_records``).
+All fitted attributes are saved. An estimator may declare attributes to leave out (``_not_saved``) and
+additional dataclasses that its attributes contain (``_saved_records``).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from linsep.tables import Encoder
 from linsep.train import Fit
 from linsep.zero_one import ZeroOne
 
-LARGEST_DIGEST = 5e8  #: entries of X up to which a digest takes seconds
+LARGEST_DIGEST = 5e8  #: entries of X up to which computing a digest takes only seconds
 _KEYS = {"linsep", "model", "params", "fitted", "encoder"}
 
 
 def kinds() -> dict[str, type[Any]]:
-    """The estimators a model file may name."""
+    """Return the estimators that a model file may contain, by name."""
     public = {name: getattr(estimators, name) for name in estimators.__all__}
     return {name: kind for name, kind in public.items() if hasattr(kind, "fit")}
 
@@ -54,28 +54,28 @@ def save(
 ) -> None:
     """Write a fitted model to a file that :func:`load` opens.
 
-    The file holds parameters, coefficients, classes, column names, the certificate and the dual
+    The file contains parameters, coefficients, classes, column names, the certificate and the dual
     point that proves it, as JSON and raw numbers with checksums; nothing in it is code. It is
-    written whole or not at all.
+    written completely or not at all.
 
     Parameters
     ----------
     model : fitted estimator, or Pipeline that ends in one
-        The steps of a pipeline may be linsep's and scikit-learn's scalers, imputers, encoders, text vectorizers and
-        what joins them (``ColumnTransformer``, ``FeatureUnion``, ``Pipeline``), without functions of your own.
+        The steps of a pipeline may be linsep's and scikit-learn's scalers, imputers, encoders and text vectorizers,
+        combined by ``ColumnTransformer``, ``FeatureUnion`` or ``Pipeline``, without functions of your own.
     path : path
         File to write, by convention with the suffix ``.linsep``. An existing file is replaced.
     data : tuple (X, y), optional
         The training data, of which only a SHA-256 is stored, in ``data_digest_``. For a pipeline with steps other
         than an Encoder, it is the digest of the transformed rows.
     include_dual : bool, default True
-        Whether to store one dual variable per row where the proof needs them. Without them the file
+        Whether to store one dual variable per row if the proof needs them. Without them the file
         is smaller, but ``verify`` may be unable to repeat the proof.
 
     Raises
     ------
     Refused
-        If the model, or a step of the pipeline, has no place in the file format.
+        If the file format does not support the model or a step of the pipeline.
 
     See Also
     --------
@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator or Pipeline
-        Ready to predict, and to be verified.
+        The fitted model, ready for ``predict`` and ``verify``.
 
     Warns
     -----
@@ -137,7 +137,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> bytes:
-    """The content of a model file."""
+    """Return the content of a model file as bytes."""
     return b"".join(_pieces(model, data, include_dual))
 
 
@@ -176,7 +176,7 @@ def _pieces(model: Any, data: Any, include_dual: bool) -> list[bytes | memoryvie
 
 
 def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
-    """The model in the content of a model file, which messages call ``name``."""
+    """Restore the model from the content of a model file, called ``name`` in messages."""
     manifest, arrays = container.unpack(content, name)
     try:
         if set(manifest) - {"steps"} != _KEYS:
@@ -190,7 +190,7 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
 
 
 def digest(X: Any, y: Any) -> str:
-    """SHA-256 of the rows and the target, independent of how the rows are stored."""
+    """Return the SHA-256 of the rows and the target, independent of how the rows are stored. One pass."""
     found = hashlib.sha256()
     if location_of(X) is Location.DISK:
         X = getattr(X, "rows", X)
@@ -210,7 +210,7 @@ def digest(X: Any, y: Any) -> str:
 
 
 def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
-    """The encoder before a model, if nothing else is there, the model, and whether other steps are."""
+    """Return the encoder if it is the only step, the model, and whether there are other steps."""
     opened = take_apart(model)
     encoder, stepped = None, isinstance(model, Pipeline)
     if opened.steps is not None and [type(step) for _, step in opened.steps.steps] == [Encoder]:
@@ -231,7 +231,7 @@ def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
 
 
 def _without_rows(fit: Fit) -> Fit:
-    """The fit with a dual point that needs no number per row: the slopes at W."""
+    """Return the fit with a dual point that needs no number per row: the slopes of the loss at W."""
     if not isinstance(fit.dual, Explicit):
         return fit
     return replace(fit, dual=Linearised(fit.W, np.zeros_like(fit.W)))
@@ -274,7 +274,7 @@ def _restore(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
 
 
 def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
-    """The pipeline whose last step is the model of the reader."""
+    """Restore the pipeline; raise unless its last step is the model of the reader."""
     if not isinstance(steps, dict) or set(steps) != {"scikit_learn", "pipeline"}:
         raise BadModelFile("steps needs scikit_learn and pipeline, no more.")
     warn_of_version(steps["scikit_learn"])
@@ -293,7 +293,7 @@ def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
 
 
 def _check(state: dict[str, Any], classifier: bool) -> None:
-    """Whether the attributes of a linear model fit together."""
+    """Raise unless the attributes of a linear model are valid and consistent."""
     for key in ("coef_", "intercept_", "n_features_in_"):
         if key not in state:
             raise BadModelFile(f"the attribute {key} is missing.")

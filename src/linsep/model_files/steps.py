@@ -1,15 +1,15 @@
-"""The steps of a scikit-learn pipeline as values of a model file, and back.
+"""Conversion of the steps of a scikit-learn pipeline to values of a model file, and back.
 
 =================================================== =====================================================
 {"step": name, "params": {...}, "fitted": {...}}    one of ``step_kinds``, with its parameters and fitted attributes
-{"encoder": {...}}                                  linsep.Encoder, as ``Encoder.to_dict`` describes it
-{"model": null}                                     the place of the model, which the file describes elsewhere
+{"encoder": {...}}                                  linsep.Encoder, as returned by ``Encoder.to_dict``
+{"model": null}                                     position of the model, which is stored elsewhere in the file
 {"objects": [...]}                                  array of strings, numbers, None and nan
 {"dtype": "<f8"}, {"type": "float64"}               numpy's dtype and scalar type
 {"slice": [start, stop, step]}, {"set": [...]}      slice and set
 =================================================== =====================================================
 
-Names of classes are looked up in ``step_kinds`` and nowhere else, so that a file cannot name code.
+Class names are looked up only in ``step_kinds``, so a file cannot refer to arbitrary code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linsep.model_files.codec import Reader, Writer
 from linsep.model_files.container import Arrays
 from linsep.tables import Encoder
 
-#: Modules of scikit-learn, and their classes that a model file may hold.
+#: Modules of scikit-learn, and their classes that a model file may contain.
 _STEPS = {
     "compose": "ColumnTransformer",
     "decomposition": "PCA TruncatedSVD",
@@ -44,9 +44,9 @@ _STEPS = {
     "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler StandardScaler",
     "feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
 }
-#: Attributes that mean nothing in another process, or say how to call ``fit``.
+#: Attributes that are not saved: meaningless in another process, or only used to call ``fit``.
 _NOT_SAVED = {"_stop_words_id", "_metadata_request"}
-#: Parameters of which one value only is safe in a file: caches hold pickles, and rows may not name files to open.
+#: Parameters with only one safe value: caches contain pickles, and rows must not be names of files to open.
 _FIXED = {"memory": None, "input": "content"}
 _DTYPE = re.compile(r"[<>|=]?(?:[fiub][1248]|O|U\d{0,4})")
 _TYPES = {name: getattr(np, name) for name in ("float64", "float32", "int64", "int32", "bool_")}
@@ -55,7 +55,7 @@ _BUILTINS = {"object": object, "str": str, "float": float, "int": int}
 
 @cache
 def step_kinds() -> dict[str, type[Any]]:
-    """Steps that a model file may hold, by name. Their modules, 15 MB, are imported when a file has steps."""
+    """Return the steps that a model file may contain, by name. Their modules, 15 MB, are imported on first use."""
     own = {name: getattr(basis, name) for name in basis.__all__}
     theirs = (
         (name, getattr(import_module(f"sklearn.{module}"), name))
@@ -66,14 +66,14 @@ def step_kinds() -> dict[str, type[Any]]:
 
 
 class StepWriter(Writer):
-    """Turns steps and what they are made of into JSON; ``model`` is the model at the end of the pipeline."""
+    """Converter of steps and their attributes to JSON; ``model`` is the model at the end of the pipeline."""
 
     def __init__(self, model: Any, more: Iterable[type[Any]] = ()) -> None:
         super().__init__(more)
         self._model = model
 
     def value(self, value: Any, where: str) -> Any:
-        """JSON for one value, or Refused with the name of the step that cannot be saved."""
+        """Return JSON for one value; raise ``Refused`` with the name of a step that cannot be saved."""
         if value is self._model:
             return {"model": None}
         if isinstance(value, type):
@@ -96,7 +96,7 @@ class StepWriter(Writer):
         return super()._object(value, where) if plain is None else plain
 
     def _encode_value(self, value: Any, where: str) -> Any:
-        """JSON for the kinds of values that only steps hold; None for any other."""
+        """Return JSON for kinds of values that occur only in steps, or None for any other."""
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         if isinstance(value, slice):
@@ -131,7 +131,7 @@ class StepWriter(Writer):
 
 
 def _resolved_columns(step: Any) -> dict[str, Any]:
-    """Columns of a ColumnTransformer that a function chose, as the list that it chose."""
+    """Return the ``transformers`` of a ColumnTransformer with functions replaced by the columns they selected."""
     if not isinstance(step, step_kinds()["ColumnTransformer"]) or not hasattr(step, "_columns"):
         return {}
     found = [
@@ -142,14 +142,14 @@ def _resolved_columns(step: Any) -> dict[str, Any]:
 
 
 class StepReader(Reader):
-    """Turns JSON back into steps; ``model`` takes its place at the end."""
+    """Converter of JSON to steps; ``model`` is inserted at the end of the pipeline."""
 
     def __init__(self, arrays: Arrays, more: Iterable[type[Any]] = ()) -> None:
         super().__init__(arrays, more)
         self.model: Any = None
 
     def value(self, node: Any) -> Any:
-        """One value."""
+        """Return the value of a JSON node."""
         if isinstance(node, dict):
             if node == {"model": None}:
                 return self.model
@@ -208,14 +208,14 @@ class StepReader(Reader):
 
 
 def check_attribute_names(state: dict[str, Any]) -> None:
-    """Refuse names that no estimator gives its fitted attributes."""
+    """Raise if a name cannot be that of a fitted attribute."""
     for key in state:
         if not key.isidentifier() or not (key.endswith("_") or key.startswith("_")) or "__" in key:
             raise BadModelFile("an attribute has a name that no estimator would give it.")
 
 
 def warn_of_version(written: Any) -> None:
-    """Warn if other steps than those of this scikit-learn were saved."""
+    """Warn if the steps were saved under another version of scikit-learn."""
     if not isinstance(written, str):
         raise BadModelFile("scikit_learn is not a version.")
     if written != sklearn.__version__:

@@ -1,4 +1,4 @@
-"""``linsep.progress``: a bar for whatever lasts longer than a second."""
+"""``linsep.progress``: a progress bar for computations that take longer than a second."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, Protocol, TextIO
 from linsep.monitoring.jobs import BOARD, Board, Job
 
 FIRST = 1.0  #: seconds before anything is shown
-_LOOK = 0.1  # seconds between two looks
-_LONGEST = 60.0  # seconds between two plain lines
+_LOOK = 0.1  # seconds between two updates
+_LONGEST = 60.0  # largest number of seconds between two lines of text
 
 
 @contextmanager
@@ -28,12 +28,12 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
     Parameters
     ----------
     file : text stream, optional
-        Where to show it; standard error by default.
+        Stream to write to; standard error by default.
 
     Returns
     -------
     context manager
-        Everything that runs inside is shown.
+        Computations inside the block are shown.
 
     See Also
     --------
@@ -45,7 +45,7 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
     >>> with linsep.progress():
     ...     model = linsep.LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 0])
     """
-    if BOARD.get() is not None:  # somebody shows it already
+    if BOARD.get() is not None:  # an enclosing block shows it already
         yield
         return
     board = Board()
@@ -61,17 +61,17 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
 
 
 class Surface(Protocol):
-    """Output that shows the state of the jobs."""
+    """Protocol of an output that shows the state of the jobs."""
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
-        """The state now."""
+        """Show the current state."""
 
     def finish(self, jobs: list[Job], seconds: float) -> None:
-        """The last state."""
+        """Show the final state."""
 
 
 class _Shown(threading.Thread):
-    """Looks at the board ten times a second and draws what has lasted long enough."""
+    """Thread that reads the board ten times a second and draws jobs that have run for at least a second."""
 
     def __init__(self, board: Board, surface: Surface) -> None:
         super().__init__(name="linsep-progress", daemon=True)
@@ -88,7 +88,7 @@ class _Shown(threading.Thread):
                     self._surface.draw(jobs, seconds)
 
     def end(self) -> None:
-        """The outermost job is over: leave its last state behind if it was shown at all."""
+        """Show the final state of the outermost job if it was drawn before."""
         with self._lock:
             jobs, seconds = self._state()
             if self._drawn:
@@ -105,7 +105,7 @@ class _Shown(threading.Thread):
 
 
 def share(jobs: list[Job]) -> float | None:
-    """How much of the outermost job is done; the ones inside count for the part it is at."""
+    """Return the completed fraction of the outermost job; inner jobs count as a fraction of its current part."""
     inner = None
     for job in reversed(jobs):
         own = job.share
@@ -118,7 +118,7 @@ def share(jobs: list[Job]) -> float | None:
 
 
 def words(jobs: list[Job]) -> str:
-    """``tune 12/50, fit: 8 passes, gap 1.2e-04``."""
+    """Return the state of the jobs as text, such as ``tune 12/50, fit: 8 passes, gap 1.2e-04``."""
     parts = []
     for job in (jobs[0], jobs[-1]) if len(jobs) > 1 else jobs:
         text = job.text
@@ -135,31 +135,31 @@ def words(jobs: list[Job]) -> str:
 
 
 class Lines:
-    """Plain text: a line after 1, 2, 4, ... seconds, and one at the end."""
+    """Output as plain text: a line after 1, 2, 4, ... seconds, and one at the end."""
 
     def __init__(self, file: TextIO) -> None:
         self._file, self._next = file, 0.0
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
-        """Print a line, if the last one is old enough."""
+        """Print a line if it is due."""
         if seconds >= self._next:
             self._next = min(max(2.0 * seconds, 2.0 * FIRST), seconds + _LONGEST)
             self._write(f"linsep: {words(jobs)}, {seconds:.0f} s")
 
     def finish(self, jobs: list[Job], seconds: float) -> None:
-        """The last line."""
+        """Print the last line."""
         self._next = 0.0
         self._write(f"linsep: {words(jobs[:1])}, {seconds:.1f} s, done")
 
     def _write(self, text: str) -> None:
         try:
             print(text, file=self._file, flush=True)
-        except (OSError, ValueError):  # closed, or its reader has gone: nobody is watching
+        except (OSError, ValueError):  # the stream or its reader is closed: print no more
             self._next = math.inf
 
 
 class Bar:
-    """A bar of rich on a terminal."""
+    """Output as a progress bar of rich on a terminal."""
 
     def __init__(self, console: Any) -> None:
         self._console = console
@@ -167,7 +167,7 @@ class Bar:
         self._task: Any = None
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
-        """Put the bar up, or move it."""
+        """Show or update the bar."""
         if self._bar is None:
             from rich import progress as rich  # noqa: PLC0415
 
@@ -184,7 +184,7 @@ class Bar:
         self._move(jobs, seconds, share(jobs))
 
     def finish(self, jobs: list[Job], seconds: float) -> None:
-        """The bar as it was at the end stays on the screen."""
+        """Complete the bar, which stays on the screen."""
         self._move(jobs[:1], seconds, 1.0)
         self._bar.stop()
         self._bar = None
@@ -200,7 +200,7 @@ class Bar:
 
 
 def _surface(file: TextIO) -> Surface:
-    """A bar where one can be drawn, else lines."""
+    """Return a bar if the stream is a terminal and rich is installed, otherwise lines of text."""
     if getattr(file, "isatty", lambda: False)():
         try:
             from rich.console import Console  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Jobs under way. A computation writes down how far it is; it neither knows nor asks who reads that.
+"""Jobs: records in which running computations store their progress, independent of how it is shown.
 
 ::
 
@@ -6,8 +6,8 @@
         ...
         job.done += 1
 
-Jobs nest: the fits of ``tune`` are jobs inside its own. Without a board (``linsep.progress`` puts one up) nothing is
-kept, and a job costs less than a microsecond.
+Jobs nest: the fits of ``tune`` are jobs inside its own. Without a board, which ``linsep.progress`` installs, nothing is
+stored, and a job costs less than a microsecond.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import TracebackType
 
 
 class Job:
-    """One computation: ``done`` of ``total`` parts, passes over the data, the best bounds so far."""
+    """Progress of a computation: ``done`` of ``total`` parts, passes over the data, and the best bounds so far."""
 
     __slots__ = (
         "_board",
@@ -39,7 +39,7 @@ class Job:
         self.text, self.total, self.tol = text, total, tol
         self.done = self.passes = 0.0
         self.primal, self.dual = math.inf, -math.inf
-        self.owner: object = None  #: whose bounds these are; those of another problem are not taken
+        self.owner: object = None  #: problem of the bounds; those of other problems are ignored
         self.began = 0.0
         self._board = BOARD.get()
 
@@ -53,7 +53,7 @@ class Job:
 
     @property
     def share(self) -> float | None:
-        """Share done, from 0 to 1, if known: of the parts, or of the digits of the gap on the way to tol."""
+        """Completed fraction, from 0 to 1, or None: of the parts, or log(gap)/log(tol)."""
         if self.total:
             return min(1.0, self.done / self.total)
         gap = self.gap
@@ -80,7 +80,7 @@ class Job:
 
 
 class Board:
-    """The jobs under way, the outermost first; ``ending`` is called before the outermost leaves."""
+    """Running jobs, the outermost first; ``ending`` is called before the outermost is removed."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -91,33 +91,33 @@ BOARD: ContextVar[Board | None] = ContextVar("linsep_board", default=None)
 
 
 def current() -> Job | None:
-    """The innermost job, if somebody is watching."""
+    """Return the innermost job, or None if progress is not shown."""
     board = BOARD.get()
     return board.jobs[-1] if board is not None and board.jobs else None
 
 
 def is_watched() -> bool:
-    """Whether the progress of jobs is shown or recorded."""
+    """Return whether the progress of jobs is shown or recorded."""
     return BOARD.get() is not None
 
 
 def note(
     passes: float, primal: float = math.nan, dual: float = math.nan, owner: object = None
 ) -> None:
-    """The innermost job has made so many passes, and knows these bounds (NaN: nothing new).
+    """Record the passes and bounds (NaN: no new bound) of the innermost job.
 
-    A solver may solve other problems on its way (a sample of the rows, another C): ``owner`` tells them apart.
+    A solver may also solve auxiliary problems (a sample of the rows, another C); ``owner`` distinguishes them.
     """
     job = current()
     if job is None or (owner is not None and job.owner is not None and owner is not job.owner):
         return
     job.passes = passes
-    job.primal = min(job.primal, primal)  # in this order NaN changes nothing
+    job.primal = min(job.primal, primal)  # with arguments in this order NaN is ignored
     job.dual = max(job.dual, dual)
 
 
 def advance(done: float) -> None:
-    """Set how many parts of the innermost job are done."""
+    """Set the number of completed parts of the innermost job."""
     job = current()
     if job is not None:
         job.done = done

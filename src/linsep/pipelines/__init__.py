@@ -1,7 +1,7 @@
 """scikit-learn pipelines that end in a linear model.
 
-``take_apart`` turns a pipeline into its preprocessing steps and its model; every function that accepts a model
-(``verify``, ``summary``, ``tune``, ``save``, ``export``, ``write_report``) asks it.
+``take_apart`` separates a pipeline into its preprocessing steps and its model; every function that accepts a model
+(``verify``, ``summary``, ``tune``, ``save``, ``export``, ``write_report``) uses it.
 """
 
 from linsep.pipelines.parts import (

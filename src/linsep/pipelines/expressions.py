@@ -1,7 +1,7 @@
-"""Formulas of the input columns: what a preprocessing step makes of a row, one expression for each feature.
+"""Expressions of the input columns, which describe preprocessing steps for export: one expression per feature.
 
 A missing value is None or NaN in Python, NULL in SQL, NaN or a null pointer in C, NaN or an empty string in ONNX. An
-expression without a value, such as that of a level that an encoder has not seen and does not ignore, is missing, too.
+undefined expression, such as that of a level unknown to an encoder that does not ignore such levels, is missing too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Key = str | float
 
 @dataclass(frozen=True)
 class Expression:
-    """A number, or a text, that is computed from the columns of a row."""
+    """Base of the expressions: a number or a text computed from the columns of a row."""
 
 
 @dataclass(frozen=True)
 class Column(Expression):
-    """An input column."""
+    """Expression for an input column."""
 
     at: int
     name: str
@@ -28,14 +28,14 @@ class Column(Expression):
 
 @dataclass(frozen=True)
 class Constant(Expression):
-    """A number."""
+    """Expression for a constant number."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class Affine(Expression):
-    """(x - centre) / divisor + shift."""
+    """Expression (x - centre) / divisor + shift."""
 
     x: Expression
     centre: float
@@ -45,7 +45,7 @@ class Affine(Expression):
 
 @dataclass(frozen=True)
 class Clipped(Expression):
-    """min(max(x, low), high)."""
+    """Expression min(max(x, low), high)."""
 
     x: Expression
     low: float
@@ -54,7 +54,7 @@ class Clipped(Expression):
 
 @dataclass(frozen=True)
 class Filled(Expression):
-    """x, or ``value`` where x is ``marker`` (None: missing)."""
+    """Imputation: x, or ``value`` where x is ``marker`` (None: missing)."""
 
     x: Expression
     marker: Key | None
@@ -63,7 +63,7 @@ class Filled(Expression):
 
 @dataclass(frozen=True)
 class Missing(Expression):
-    """1 where x is ``marker`` (None: missing), else 0."""
+    """Indicator: 1 where x is ``marker`` (None: missing), else 0."""
 
     x: Expression
     marker: Key | None
@@ -71,14 +71,14 @@ class Missing(Expression):
 
 @dataclass(frozen=True)
 class Truth(Expression):
-    """1 for true, 0 for false."""
+    """Boolean as a number: 1 for true, 0 for false."""
 
     x: Expression
 
 
 @dataclass(frozen=True)
 class Lookup(Expression):
-    """The value of a key; ``default`` of a key that is not listed, ``missing`` of a missing one (NaN: undefined)."""
+    """Table lookup: the value of a key, ``default`` for other keys, ``missing`` for a missing key (NaN: undefined)."""
 
     x: Expression
     keys: tuple[Key, ...]
@@ -87,7 +87,7 @@ class Lookup(Expression):
     missing: float
 
     def of(self, key: Key | None) -> float:
-        """The value of one key; None is a missing one."""
+        """Return the value of a key; None is a missing key."""
         if key is None:
             return self.missing
         return self.values[self.keys.index(key)] if key in self.keys else self.default
@@ -95,14 +95,14 @@ class Lookup(Expression):
 
 @dataclass(frozen=True)
 class Product(Expression):
-    """The product of its factors."""
+    """Product of expressions."""
 
     factors: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
 class Normalised(Expression):
-    """x divided by the norm ("l1", "l2" or "max") of ``row``, which x belongs to; by 1 where the norm is 0."""
+    """Expression x divided by the norm ("l1", "l2" or "max") of ``row``, which contains x; by 1 if the norm is 0."""
 
     x: Expression
     row: tuple[Expression, ...]
@@ -110,7 +110,7 @@ class Normalised(Expression):
 
 
 def children(x: Expression) -> Iterator[Expression]:
-    """The expressions that another one is made of."""
+    """Yield the direct subexpressions of an expression."""
     for part in vars(x).values():
         if isinstance(part, Expression):
             yield part
@@ -119,7 +119,7 @@ def children(x: Expression) -> Iterator[Expression]:
 
 
 def text_columns(expressions: Sequence[Expression]) -> set[int]:
-    """Positions of the input columns that hold texts: those that are looked up by a text."""
+    """Return the positions of the input columns that contain text: those used in a lookup with text keys."""
     found: set[int] = set()
     for x in expressions:
         if isinstance(x, Lookup) and any(isinstance(key, str) for key in x.keys):
@@ -130,7 +130,7 @@ def text_columns(expressions: Sequence[Expression]) -> set[int]:
 
 
 def columns_of(x: Expression) -> Iterator[Column]:
-    """The input columns of an expression."""
+    """Yield the input columns of an expression."""
     if isinstance(x, Column):
         yield x
     for part in children(x):

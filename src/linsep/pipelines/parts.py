@@ -1,4 +1,4 @@
-"""A pipeline taken apart: the steps that turn rows into numbers, and the linear model that reads them."""
+"""Separation of a pipeline into preprocessing steps and linear model."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ _SKIPPED = (None, "passthrough")
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The steps before a model, in order, and the model itself.
+    """Preprocessing steps of a model, and the model itself.
 
     Attributes
     ----------
     steps : Pipeline or None
-        What turns the rows that the user has into the rows that the model reads; None if nothing does.
+        Steps that transform the user's rows to the rows of the model; None if there are none.
     model : estimator
+        The last step.
     """
 
     steps: Pipeline | None
     model: Any
 
     def transform(self, X: Any) -> Any:
-        """The rows that the model reads."""
+        """Transform the user's rows to the rows of the model."""
         return X if self.steps is None else self.steps.transform(X)
 
     def feature_names(self, d: int) -> list[str]:
-        """Names of the d features of the model, where the model or the steps know them; else x0, x1, ..."""
+        """Return the names of the d features of the model, from the model or the steps, or else x0, x1, ..."""
         names = getattr(self.model, "feature_names_in_", None)
         if names is None and self.steps is not None:
             alone = isinstance(self.steps, Pipeline) and len(self.steps) == 1
@@ -49,7 +50,7 @@ class Parts:
                     if isinstance(step, Encoder)
                     else step.get_feature_names_out()
                 )
-            except (AttributeError, ValueError):  # a step does not say what it returns
+            except (AttributeError, ValueError):  # a step does not provide feature names
                 pass
         if names is None or len(names) != d:
             return [f"x{j}" for j in range(d)]
@@ -57,7 +58,7 @@ class Parts:
 
 
 def take_apart(model: Any) -> Parts:
-    """The steps of a pipeline and its last one; any other model has no steps. Pipelines within pipelines are joined."""
+    """Return the steps and the model of a pipeline, or a model without steps. A nested last pipeline is flattened."""
     if not isinstance(model, Pipeline):
         return Parts(None, model)
     steps = _join(model)
@@ -68,14 +69,14 @@ def take_apart(model: Any) -> Parts:
 
 
 def require_parts(model: Any, caller: str) -> Parts:
-    """The parts of a fitted model or pipeline; anything else is refused in the name of ``caller``."""
+    """Return the parts of a fitted model or pipeline; raise for anything else, naming ``caller`` in the message."""
     parts = take_apart(model)
     require_fitted(parts.model, caller)
     return parts
 
 
 def final_step(pipeline: Pipeline) -> str:
-    """Prefix of the parameters of a pipeline's model: ``logisticregression``, or ``outer__inner``."""
+    """Return the prefix of the parameters of a pipeline's model: ``logisticregression``, or ``outer__inner``."""
     name, last = pipeline.steps[-1]
     return f"{name}__{final_step(last)}" if isinstance(last, Pipeline) else str(name)
 
@@ -93,7 +94,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def stack(above: Any, below: Any) -> Any:
-    """Two matrices or frames of the same columns as one."""
+    """Concatenate the rows of two matrices or frames with the same columns."""
     if sp.issparse(above) or isinstance(above, np.ndarray):
         return stack_rows([above, below])
     frames = [nw.from_native(above), nw.from_native(below)]
@@ -101,7 +102,7 @@ def stack(above: Any, below: Any) -> Any:
 
 
 def _join(pipeline: Pipeline) -> list[tuple[str, Any]]:
-    """The steps, with those of a pipeline at the end in its place; names are made unique."""
+    """Return the steps, with a pipeline at the end replaced by its steps under unique names."""
     if not pipeline.steps:
         return []
     *before, (name, last) = pipeline.steps

@@ -1,4 +1,4 @@
-"""Fitted preprocessing steps of scikit-learn as expressions of the input columns."""
+"""Conversion of fitted preprocessing steps of scikit-learn to expressions of the input columns, for export."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from linsep.pipelines.expressions import (
 
 
 def apply_step(step: Any, xs: list[Expression]) -> list[Expression]:
-    """The features that a fitted step makes of some features."""
+    """Return the output features of a fitted step as expressions, given its input features."""
     if step in (None, "passthrough") or (type(step) is FunctionTransformer and step.func is None):
         return xs
     for kind, rule in _RULES.items():
@@ -84,7 +84,7 @@ def _feature_union(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def affine(x: Expression, centre: float, divisor: float, shift: float = 0.0) -> Expression:
-    """(x - centre) / divisor + shift; one after another are joined."""
+    """Return (x - centre) / divisor + shift; nested affine expressions are merged, and the identity is dropped."""
     centre, divisor, shift = float(centre), float(divisor), float(shift)
     if isinstance(x, Affine):
         return Affine(x.x, x.centre, x.divisor * divisor, (x.shift - centre) / divisor + shift)
@@ -146,7 +146,7 @@ def _imputer(step: Any, xs: list[Expression]) -> list[Expression]:
     made: list[Expression] = [
         Filled(x, marker, value)
         for x, value in zip(xs, values, strict=True)
-        if value is not None  # a column that was empty is left out
+        if value is not None  # the imputer drops columns that were empty
     ]
     if step.add_indicator:
         made += [Missing(xs[int(j)], marker) for j in step.indicator_.features_]
@@ -154,7 +154,7 @@ def _imputer(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def _key(value: Any) -> Key | None:
-    """A level as a number or a text; None for a missing one."""
+    """Return a level as a number or a text, or None if it is missing."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_ | int | float | np.integer | np.floating):
@@ -167,7 +167,7 @@ def _key(value: Any) -> Key | None:
 
 
 def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
-    """Levels as columns of 0 and 1, or as numbers: the encoder itself says what each level becomes."""
+    """Return lookups for one-hot or ordinal codes, whose values are found by encoding every level."""
     made: list[Expression] = []
     most = max(map(len, step.categories_))
     rows = np.array(
@@ -192,7 +192,7 @@ def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
-    """Code of a level that the encoder has not seen: NaN if it refuses such levels."""
+    """Return the codes of an unknown level, NaN if the encoder raises for such levels."""
     if step.handle_unknown == "error":
         return np.full(columns.stop - columns.start, math.nan)
     odd = rows[:1].copy()
@@ -200,7 +200,7 @@ def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
     numbers = [level for level in levels if isinstance(level, float)]
     odd[0, j] = max(map(abs, numbers)) + 1.0 if numbers else _unseen([str(v) for v in levels])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it says that the level is unknown
+        warnings.simplefilter("ignore", UserWarning)  # the encoder warns of unknown levels
         found = step.transform(_name_columns(step, odd))
     row = (found.toarray() if hasattr(found, "toarray") else np.asarray(found))[0]
     return np.asarray(row[columns], dtype=float)
@@ -211,7 +211,7 @@ def _unseen(levels: list[str]) -> str:
 
 
 def _name_columns(step: Any, rows: Any) -> Any:
-    """Rows under the names that the encoder was fitted with, so that it does not warn."""
+    """Return the rows with the column names that the encoder was fitted with, to avoid its warning."""
     names = getattr(step, "feature_names_in_", None)
     if names is None:
         return rows
@@ -221,7 +221,7 @@ def _name_columns(step: Any, rows: Any) -> Any:
 
 
 def lookup(x: Expression, values: dict[Key, float], default: float, missing: float) -> Lookup:
-    """The value of a key; gaps that were filled in before are keys of the same table."""
+    """Return a lookup of x; an imputation inside x is merged into the table."""
     found = Lookup(x, tuple(values), tuple(values.values()), default, missing)
     if not isinstance(x, Filled):
         return found

@@ -1,8 +1,8 @@
-"""Text vectorizers of scikit-learn as expressions: counts of words in a text, weighted and normalised.
+"""Conversion of scikit-learn's text vectorizers to expressions: weighted and normalised counts of terms, for export.
 
 A text t becomes the features x_j = f_j g(n_j(t)) / |...|, with the number n_j of occurrences of term j, g(n) = n, 1 or
 1 + log n, the inverse document frequency f_j, and the norm of all features of the text. Terms are words, characters or
-n-grams of them; a hashing vectorizer has a signed hash value instead of a vocabulary.
+n-grams of them; a hashing vectorizer uses a signed hash value instead of a vocabulary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 
 
 class Analysis(NamedTuple):
-    """How a text becomes terms."""
+    """Settings for splitting a text into terms."""
 
     kind: str  #: "word", "char" or "char_wb" (characters within words)
     lowercase: bool
@@ -35,7 +35,7 @@ class Analysis(NamedTuple):
 
 @dataclass(frozen=True)
 class Words(Expression):
-    """All features of the texts of a column."""
+    """All features of a text column: a fitted vectorizer."""
 
     x: Column
     analysis: Analysis
@@ -47,25 +47,25 @@ class Words(Expression):
     factor: FloatArray | None = None  #: inverse document frequency of each feature
     norm: str | None = None
 
-    # compared by identity: two vectorizers are two tables
+    # Vectorizers are compared by identity, because each has its own table.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     def features(self) -> list[Expression]:
-        """One expression for each feature."""
+        """Return one expression for each feature."""
         return [Word(self, j) for j in range(self.width)]
 
 
 @dataclass(frozen=True)
 class Word(Expression):
-    """One feature of the texts of a column."""
+    """One feature of a text column."""
 
     words: Words
     at: int
 
 
 def all_words(xs: list[Expression]) -> Words | None:
-    """The vectorizer whose features, all and in order, these are, before they are normalised; else None."""
+    """Return the vectorizer if ``xs`` are all its features, in order and not yet normalised, otherwise None."""
     first = xs[0] if xs else None
     if not isinstance(first, Word) or first.words.norm is not None:
         return None
@@ -77,7 +77,7 @@ def all_words(xs: list[Expression]) -> Words | None:
 
 
 def reads_texts(step: Any) -> bool:
-    """Whether a step takes a sequence of texts, not a table."""
+    """Return whether the input of a step is a sequence of texts instead of a table."""
     if isinstance(step, Pipeline):
         return reads_texts(step.steps[0][1])
     if isinstance(step, FeatureUnion):
@@ -86,7 +86,7 @@ def reads_texts(step: Any) -> bool:
 
 
 def vectorizer(step: Any, xs: list[Expression]) -> list[Expression]:
-    """The features of a fitted ``CountVectorizer``, ``TfidfVectorizer`` or ``HashingVectorizer``."""
+    """Return the features of a fitted ``CountVectorizer``, ``TfidfVectorizer`` or ``HashingVectorizer``."""
     name = type(step).__name__
     if len(xs) != 1 or not isinstance(xs[0], Column):
         raise Refused(f"{name} must read one column of texts as it is given to be exported.")
@@ -101,7 +101,7 @@ def vectorizer(step: Any, xs: list[Expression]) -> list[Expression]:
 
 
 def tfidf(step: Any, xs: list[Expression]) -> list[Expression]:
-    """The features of a ``TfidfTransformer`` behind a vectorizer."""
+    """Return the features of a ``TfidfTransformer`` that follows a vectorizer."""
     words = all_words(xs)
     if words is None or words.sublinear or words.factor is not None:
         raise Refused(
@@ -117,7 +117,7 @@ def _weigh_terms(words: Words, step: Any) -> Words:
 
 
 def _analysis(step: Any, name: str) -> Analysis:
-    """The parameters that say how texts become terms; functions are refused."""
+    """Return the settings for splitting texts into terms; raise if one of them is a function."""
     for parameter in ("analyzer", "tokenizer", "preprocessor", "strip_accents"):
         if callable(getattr(step, parameter)):
             raise Refused(

@@ -1,4 +1,4 @@
-"""Files and frames become tables, and tables become numbers."""
+"""Tables with columns of numbers, text and times: reading them from files and frames, and encoding them as matrices."""
 
 from linsep.data.files.libsvm import LibsvmData, read_libsvm
 from linsep.tables.encoder import Encoder, Schema

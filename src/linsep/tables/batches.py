@@ -1,7 +1,7 @@
-"""Some rows of a table, stored in memory while they are few and in a temporary file when they are many.
+"""Batches of rows of a table, in memory while the table is small and in a temporary file when it is large.
 
-A model is fitted to the matrix that an encoder makes of a table. A large table would occupy memory beside it, so it
-is stored in a file that is mapped, has no name, and vanishes with the process; its pages go back to the system after
+A model is fitted to the encoded matrix of a table, and a large table would occupy memory in addition. It is therefore
+stored in an unnamed memory-mapped file, which disappears with the process; pages are released after
 each use. Each batch has its own lists of levels, stored with it, so that a table of any size takes bounded memory.
 """
 
@@ -20,55 +20,55 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
 
-#: One matrix for each way of storing.
+#: A batch has one matrix for each of these stores.
 STORES: dict[str, np.dtype[Any]] = {
     "numbers": np.dtype(np.float64),
     "codes": np.dtype(np.int32),
     "times": np.dtype("M8[us]"),
 }
 KEPT = 64 << 20  #: bytes of a table that stay in memory
-_PIECE = 2 << 20  # bytes that go to the file together
+_PIECE = 2 << 20  # bytes written to the file together
 _REGION = 256 << 20  # bytes of the file that are mapped together
-_OWN_PAGES = 1 << 18
+_OWN_PAGES = 1 << 18  # matrices of at least this many bytes are allocated by mmap
 
 
 class Rows(Protocol):
-    """What an encoder asks of some rows."""
+    """Protocol of a batch of rows, as an encoder reads it."""
 
     def __len__(self) -> int: ...
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """One column, as stored."""
+        """Return column ``at`` of a store, as stored."""
 
     def levels(self, at: int) -> list[str]:
-        """Levels that the codes of column ``at`` stand for."""
+        """Return the levels that the codes of column ``at`` refer to."""
 
     def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
-        """A rectangle of the numbers."""
+        """Return the numbers of some rows and columns."""
 
     def some(self, rows: IntArray) -> Rows:
-        """Select rows."""
+        """Return the given rows as a batch, without a copy."""
 
     def release(self) -> None:
-        """They are not needed soon."""
+        """Release the memory of the rows if they are in a file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Pages of a mapped file."""
+    """Range of bytes of a memory-mapped file."""
 
     pages: mmap.mmap
     start: int
     size: int
 
     def release(self) -> None:
-        """Let the system have them back; they are read from the file again when asked for."""
+        """Release the pages to the system; they are read from the file again when needed."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self.pages.madvise(mmap.MADV_DONTNEED, self.start, self.size)
 
 
 class StoredLevels(Sequence[list[str]]):
-    """Lists of levels in a mapped file, each decoded when it is asked for."""
+    """Lists of levels in a memory-mapped file, each decoded when it is read."""
 
     def __init__(self, pages: mmap.mmap, start: int, sizes: list[int]) -> None:
         self._pages, self._ends = pages, np.cumsum([start, *sizes]).tolist()
@@ -83,55 +83,55 @@ class StoredLevels(Sequence[list[str]]):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows that lie together: columns of one kind side by side in one matrix."""
+    """Consecutive rows of a table, with the columns of each kind in one matrix."""
 
     numbers: FloatArray
     codes: npt.NDArray[np.int32]
     times: npt.NDArray[np.datetime64]
     level_lists: Sequence[list[str]] = ()  #: one for each column of codes
-    place: Place | None = field(default=None, repr=False)  #: in a file, if they lie in one
+    place: Place | None = field(default=None, repr=False)  #: position in a file; None: in memory
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices, and of the levels if these are in memory."""
+        """Size of the matrices in bytes, plus that of the levels if they are in memory."""
         levels = 0 if self.place else sum(len(x) + 60 for known in self.level_lists for x in known)
         return self.numbers.nbytes + self.codes.nbytes + self.times.nbytes + levels
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """One column, as stored."""
+        """Return column ``at`` of a store, as stored."""
         matrix: npt.NDArray[Any] = getattr(self, store)
         return matrix[:, at]
 
     def levels(self, at: int) -> list[str]:
-        """Levels that the codes of column ``at`` stand for."""
+        """Return the levels that the codes of column ``at`` refer to."""
         return self.level_lists[at]
 
     def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
-        """A rectangle of the numbers."""
+        """Return the numbers of some rows and columns."""
         return self.numbers[rows, columns]
 
     def some(self, rows: IntArray) -> Part:
-        """Select rows without a copy."""
+        """Return the given rows as a batch, without a copy."""
         return Part(self, rows)
 
     def without(self, rows: npt.NDArray[np.intp]) -> Batch:
-        """A copy that leaves out some rows."""
+        """Return a copy without the given rows."""
         return replace(
             self, **{store: np.delete(getattr(self, store), rows, 0) for store in STORES}
         )
 
     def release(self) -> None:
-        """They are not needed soon."""
+        """Release the memory of the rows if they are in a file."""
         if self.place is not None:
             self.place.release()
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of a batch."""
+    """Selected rows of a batch, not copied."""
 
     batch: Batch
     rows: IntArray
@@ -140,48 +140,48 @@ class Part:
         return len(self.rows)
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """One column, as stored."""
+        """Return column ``at`` of a store, as stored."""
         return np.asarray(self.batch.column(store, at)[self.rows])
 
     def levels(self, at: int) -> list[str]:
-        """Levels that the codes of column ``at`` stand for."""
+        """Return the levels that the codes of column ``at`` refer to."""
         return self.batch.levels(at)
 
     def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
-        """A rectangle of the numbers."""
+        """Return the numbers of some rows and columns."""
         return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
 
     def some(self, rows: IntArray) -> Part:
-        """Select rows."""
+        """Return the given rows as a batch, without a copy."""
         return Part(self.batch, self.rows[rows])
 
     def release(self) -> None:
-        """The whole batch is not needed soon."""
+        """Release the memory of the whole batch if it is in a file."""
         self.batch.release()
 
 
 class Shelf:
-    """Collects batches; once they are large together they move to a temporary file."""
+    """Collector of batches, which are moved to a temporary file when they exceed ``kept`` bytes."""
 
     def __init__(self, kept: float | None = None) -> None:
         self._kept = KEPT if kept is None else kept
         self._waiting: list[Batch] = []
         self._bytes = 0
         self._file: Any = None
-        self._mapped = 0  # bytes of the file
-        self._pages: mmap.mmap | None = None  # its last region
-        self._used = 0  # bytes of that
+        self._mapped = 0  # size of the file in bytes
+        self._pages: mmap.mmap | None = None  # last mapped region of the file
+        self._used = 0  # bytes used in the last region
         self.batches: list[Rows] = []
 
     def add(self, batch: Batch) -> None:
-        """One more batch."""
+        """Add a batch."""
         self._waiting.append(batch)
         self._bytes += batch.nbytes
         if self._bytes > (self._kept if self._file is None else _PIECE):
             self._to_file()
 
     def finish(self) -> list[Rows]:
-        """All batches in their order."""
+        """Return all batches in order."""
         if self._file is not None and self._waiting:
             self._to_file()
         self.batches += self._waiting
@@ -196,13 +196,13 @@ class Shelf:
                 self._file = tempfile.TemporaryFile(prefix="linsep-")
             while self._waiting:
                 self._piece()
-        except OSError:  # no room there: they stay in memory
+        except OSError:  # the disk is full: the batches stay in memory
             self.batches += self._waiting
             self._waiting = []
         self._bytes = 0
 
     def _piece(self) -> None:
-        """Write batches of about 2 MB one below the other, to be one batch in the file."""
+        """Write batches of about 2 MB in total to the file, as one batch."""
         size = count = 0
         while count < len(self._waiting) and (count == 0 or size < _PIECE):
             size += self._waiting[count].nbytes
@@ -235,7 +235,7 @@ class Shelf:
         del self._waiting[:count]
 
     def _reserved(self, size: int) -> Place:
-        """Room in the file. Its blocks are taken now, so that a full disk is an error here and not a crash later."""
+        """Allocate ``size`` bytes in the file now, so that a full disk raises here and does not crash a later write."""
         size = -(-size // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
         file = self._file.fileno()
         if self._pages is None or self._used + size > len(self._pages):
@@ -251,7 +251,7 @@ class Shelf:
 
 
 def _join(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[np.int32]]]:
-    """Lists of levels for several batches together, and the codes of each batch in terms of these."""
+    """Return common lists of levels for several batches, and the codes of each batch relative to them."""
     if len(parts) == 1:
         return list(parts[0].level_lists), [parts[0].codes]
     joined: list[list[str]] = []
@@ -267,10 +267,10 @@ def _join(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[np.
 def recode(
     codes: npt.NDArray[np.int32], levels: list[str], place: dict[str, int]
 ) -> npt.NDArray[np.int32]:
-    """Codes in terms of ``place``, level -> code, to which new levels that occur are added."""
+    """Return the codes relative to ``place`` (level -> code), to which new levels that occur are added."""
     occurs = np.zeros(len(levels) + 1, bool)
     occurs[codes] = True
-    table = np.full(len(levels) + 1, -1, np.int32)  # a missing value has the last place
+    table = np.full(len(levels) + 1, -1, np.int32)  # code -1, a missing value, is the last entry
     for code in np.flatnonzero(occurs[:-1]).tolist():
         table[code] = place.setdefault(levels[code], len(place))
     return np.asarray(table[codes])
@@ -283,7 +283,7 @@ def batch(
     times: list[npt.NDArray[Any]],
     levels: Sequence[list[str]] = (),
 ) -> Batch:
-    """Columns side by side, with the levels of the codes; each list is emptied as it is copied."""
+    """Return a batch of the given columns and levels; the columns are freed one by one as they are copied."""
     return Batch(
         _side_by_side(n, numbers, STORES["numbers"]),
         _side_by_side(n, codes, STORES["codes"]),
@@ -303,12 +303,12 @@ def _side_by_side(
 
 
 def _room(n: int, d: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """An empty matrix. A large one gets pages of its own, which go back to the system with it."""
+    """Allocate a matrix; a large one gets its own pages by mmap, which return to the system when it is freed."""
     size = n * d * dtype.itemsize
     if size < _OWN_PAGES:
         return np.empty((n, d), dtype)
     try:
         pages = mmap.mmap(-1, size)
-    except OSError:  # the system counts them
+    except OSError:  # the system limits the number of maps
         return np.empty((n, d), dtype)
     return np.frombuffer(pages, dtype).reshape(n, d)

@@ -1,4 +1,4 @@
-"""``Encoder``: raw columns in, numbers out, with every decision open to view."""
+"""``Encoder``: encode the columns of a table as a numeric matrix, with a schema that shows every decision."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
 from linsep.tables.table import Table
 
-_DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
-_DENSE_SHARE = 0.3  # of entries, from which on it is too
-_SHOWN = 60  # columns that ``print`` lists
+_DENSE_WIDTH = 32  # matrices with at most this many columns are always dense
+_DENSE_SHARE = 0.3  # fraction of nonzeros from which wider matrices are dense too
+_SHOWN = 60  # number of columns that ``print`` lists
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What each column is taken for; ``print`` shows it as a table."""
+    """Type and encoding of each column; ``print`` shows it as a table."""
 
     encodings: tuple[Encoding, ...]
 
@@ -203,7 +203,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if name not in known and asked != "drop":
                 raise missing_name(name, known, "the table")
         encodings = plan(whole, types, how)
-        # Left out when the file was read.
+        # Columns of type "drop" that were left out when the file was read.
         encodings += [Dropped(name, "as asked") for name in types if name not in known]
         self._set(tuple(encodings))
         self.gaps_, self.n_samples_seen_ = whole.gaps(), whole.n
@@ -212,8 +212,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any, *, consume: bool = False) -> Any:
         """Encode a table or data frame as a matrix. It needs the same columns as at fit time, in any order.
 
-        ``consume=True`` frees the rows of a table as they are encoded, so that memory holds them once; the table is
-        empty afterwards. Rows on a cluster are encoded by the workers when a model is fitted or predicts.
+        ``consume=True`` frees the rows of a table as they are encoded, so that table and matrix are not both in memory;
+        the table is empty afterwards. Rows on a cluster are encoded by the workers when a model is fitted or predicts.
         """
         check_is_fitted(self, "encodings_")
         if location_of(X) is Location.CLUSTER:
@@ -266,7 +266,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of the columns of the matrix, such as ``city=Oslo``."""
+        """Return the names of the columns of the matrix, such as ``city=Oslo``."""
         check_is_fitted(self, "encodings_")
         names = [name for encoding in self.encodings_ for name in encoding.names]
         return np.array(names, dtype=object)
@@ -290,7 +290,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {encoding.name: encoding.type for encoding in self.encodings_}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fitted encoder as plain values that JSON can hold."""
+        """Return the fitted encoder as plain values for JSON."""
         check_is_fitted(self, "encodings_")
         columns = [encoding.to_dict() for encoding in self.encodings_]
         return {"sparse": self.sparse, "extra": self.extra, "columns": columns}
@@ -327,7 +327,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(encodings)
 
     def _types(self, told: dict[str, str]) -> dict[str, str]:
-        """What the reader of the table and the user said about columns."""
+        """Return the column types set when the table was read, overridden by those of the encoder."""
         return {**told, **check_types({} if self.types is None else self.types)}
 
     def _settings(self) -> Settings:
@@ -347,7 +347,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sparse_(self) -> bool:
-        """Whether the matrix is CSR."""
+        """Whether ``transform`` returns a CSR matrix."""
         check_is_fitted(self, "encodings_")
         if isinstance(self.sparse, bool):
             return self.sparse

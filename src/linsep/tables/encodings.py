@@ -1,7 +1,7 @@
-"""How one column becomes numbers: frozen, inspectable, made of plain values.
+"""Encodings of single columns as numbers: frozen dataclasses of plain values.
 
-An encoding takes the stored values of its column (see ``table.py``) and returns the entries of a few
-columns of the matrix as (rows, columns, values). ``prepare`` does once what depends on the levels alone.
+An encoding maps the stored values of its column (see ``table.py``) to entries of one or more columns
+of the matrix, as (rows, columns, values). ``prepare`` computes what depends only on the levels.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 @dataclass(frozen=True)
 class Encoding(ABC):
-    """The encoding of column ``name``."""
+    """Base of the encodings; ``name`` is the name of the column."""
 
-    type: ClassVar[str]  #: what a user calls it
-    kind: ClassVar[str]  #: what the column is stored as
+    type: ClassVar[str]  #: type in the user's ``types``
+    kind: ClassVar[str]  #: kind in which the column is stored
 
     name: str
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """Names of the columns it makes."""
+        """Names of the columns of the matrix."""
 
     def column_name(self, at: int) -> str:
-        """Name of one of them."""
+        """Return the name of one column of the matrix."""
         return self.names[at]
 
     @property
     def width(self) -> int:
-        """How many columns it makes."""
+        """Number of columns of the matrix."""
         return len(self.names)
 
     @property
     def entries_per_row(self) -> float:
-        """About how many entries a row gets."""
+        """Approximate number of nonzero entries per row."""
         return 1.0
 
     def prepare(self, levels: list[str]) -> Any:
-        """What depends on the levels of a string column alone."""
+        """Compute what depends only on the levels of a string column."""
         return None
 
     @abstractmethod
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """Entries of the matrix for some stored values."""
+        """Return the entries of the matrix for some stored values, as (rows, columns, values)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold."""
+        """Return the encoding as plain values for JSON."""
         return {"type": self.type, **asdict(self)}
 
 
 @dataclass(frozen=True)
 class Dropped(Encoding):
-    """A column that carries nothing: it may be absent from new rows."""
+    """Encoding of a column without information, which is dropped; new rows need not have it."""
 
     type: ClassVar[str] = "drop"
     kind: ClassVar[str] = ""
@@ -80,22 +80,22 @@ class Dropped(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """None."""
+        """Empty list: there are no columns."""
         return []
 
     @property
     def entries_per_row(self) -> float:
-        """None."""
+        """Zero: there are no entries."""
         return 0.0
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """None."""
+        """Return no entries."""
         return _dense(np.empty(0))
 
 
 @dataclass(frozen=True)
 class Number(Encoding):
-    """(x - mean) / scale, with ``fill`` for a missing x and perhaps a column that says so."""
+    """Encoding of numbers as (x - mean) / scale, with ``fill`` for a missing x and an optional indicator column."""
 
     type: ClassVar[str] = "number"
     kind: ClassVar[str] = NUMBER
@@ -106,16 +106,16 @@ class Number(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """The name itself, and one for the indicator."""
+        """Name of the column, and of its indicator if there is one."""
         return [self.name, *_if(self.indicator, f"{self.name}=(missing)")]
 
     @property
     def width(self) -> int:
-        """Known without the names."""
+        """Number of columns of the matrix, 1 or 2."""
         return 1 + self.indicator
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """One entry for each row, and one more where it is missing."""
+        """Return one entry per row, and an indicator entry for each missing value."""
         missing = np.flatnonzero(np.isnan(values)) if self.indicator else np.empty(0, np.intp)
         x = np.append(self._scaled(values), np.ones(len(missing)))
         rows = np.append(np.arange(len(values)), missing)
@@ -134,7 +134,7 @@ class Number(Encoding):
 
 @dataclass(frozen=True)
 class Boolean(Number):
-    """0 and 1."""
+    """Encoding of booleans as 0 and 1."""
 
     type: ClassVar[str] = "boolean"
     kind: ClassVar[str] = BOOLEAN
@@ -142,7 +142,7 @@ class Boolean(Number):
 
 @dataclass(frozen=True)
 class Category(Encoding):
-    """A column for each level; ``other`` takes the rare and the unknown, if any were rare."""
+    """One-hot encoding: a column per level; ``other``, present if there were rare levels, is for rare and new ones."""
 
     type: ClassVar[str] = "category"
     kind: ClassVar[str] = STRING
@@ -152,7 +152,7 @@ class Category(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """name=level."""
+        """Names of the form ``name=level``."""
         return [
             *(f"{self.name}={level}" for level in self.levels),
             *_if(self.other, f"{self.name}=(other)"),
@@ -161,18 +161,18 @@ class Category(Encoding):
 
     @property
     def width(self) -> int:
-        """Known without the names."""
+        """Number of columns of the matrix."""
         return len(self.levels) + self.other + self.indicator
 
     def prepare(self, levels: list[str]) -> npt.NDArray[np.intp]:
-        """Column of each level, and of a missing value at the end; -1 for none."""
+        """Return the column of each level and, last, of a missing value; -1 means no column."""
         place = {level: at for at, level in enumerate(self.levels)}
         other = len(self.levels) if self.other else -1
         missing = len(self.levels) + self.other if self.indicator else other
         return np.array([*(place.get(level, other) for level in levels), missing], np.intp)
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """A one in the column of the level."""
+        """Return a 1 in the column of the level of each row."""
         columns = prepared[values]
         rows = np.flatnonzero(columns >= 0)
         return rows, columns[rows], np.ones(len(rows))
@@ -180,7 +180,7 @@ class Category(Encoding):
 
 @dataclass(frozen=True)
 class Hashed(Encoding):
-    """+1 or -1 in a column that the MurmurHash3 (32 bits, seed 0) of the level picks."""
+    """Feature hashing of levels: +1 or -1 in a column, both given by MurmurHash3 (32 bits, seed 0)."""
 
     type: ClassVar[str] = "hashed"
     kind: ClassVar[str] = STRING
@@ -189,26 +189,26 @@ class Hashed(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """name#number."""
+        """Names of the form ``name#number``."""
         return [self.column_name(at) for at in range(self.width)]
 
     def column_name(self, at: int) -> str:
-        """Formatted without the others."""
+        """Return the name of one column, without formatting the others."""
         return f"{self.name}#{at}" if at < self.size else f"{self.name}=(missing)"
 
     @property
     def width(self) -> int:
-        """Known without the names."""
+        """Number of columns of the matrix."""
         return self.size + self.indicator
 
     def prepare(self, levels: list[str]) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """Column and sign of each level, and of a missing value."""
+        """Return column and sign of each level and, last, of a missing value."""
         hashes = np.array([murmurhash3_32(level, seed=0) for level in levels], np.int64)
         columns = np.append(np.abs(hashes) % self.size, self.size if self.indicator else -1)
         return columns.astype(np.intp), np.append(np.where(hashes < 0, -1.0, 1.0), 1.0)
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """One entry for each row."""
+        """Return one entry per row: +1 or -1 in the column of its level."""
         columns, signs = prepared
         rows = np.flatnonzero(columns[values] >= 0)
         return rows, columns[values[rows]], signs[values[rows]]
@@ -216,7 +216,7 @@ class Hashed(Encoding):
 
 @dataclass(frozen=True)
 class Text(Encoding):
-    """Hashed n-grams: 1 + log(count) for each, every row scaled to length 1."""
+    """Encoding of text by hashed n-grams: 1 + log(count) for each, every row scaled to length 1."""
 
     type: ClassVar[str] = "text"
     kind: ClassVar[str] = STRING
@@ -227,25 +227,25 @@ class Text(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """name#number."""
+        """Names of the form ``name#number``."""
         return [self.column_name(at) for at in range(self.size)]
 
     def column_name(self, at: int) -> str:
-        """Formatted without the others."""
+        """Return the name of one column, without formatting the others."""
         return f"{self.name}#{at}"
 
     @property
     def entries_per_row(self) -> float:
-        """A guess."""
+        """Assumed number of n-grams per row."""
         return 50.0
 
     @property
     def width(self) -> int:
-        """Known without the names."""
+        """Number of columns of the matrix."""
         return self.size
 
     def prepare(self, levels: list[str]) -> Any:
-        """The row of each level, and an empty one for a missing value, as CSR."""
+        """Return the encoded rows of all levels and, last, an empty row for a missing value, as CSR."""
         hasher = HashingVectorizer(
             n_features=self.size,
             analyzer=self.analyzer,
@@ -258,14 +258,14 @@ class Text(Encoding):
         return sp.csr_array(normalize(counts))
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """The n-grams of each row."""
+        """Return the entries of the n-grams of each row."""
         found = prepared[np.where(values < 0, prepared.shape[0] - 1, values)].tocoo()
         return found.row.astype(np.intp), found.col.astype(np.intp), found.data
 
 
 @dataclass(frozen=True)
 class Time(Encoding):
-    """Days since ``origin``, and as far as they vary month, weekday and hour, a column for each."""
+    """Encoding of times as days since ``origin`` and, if they vary, one-hot month, weekday and hour."""
 
     type: ClassVar[str] = "time"
     kind: ClassVar[str] = TIME
@@ -279,7 +279,7 @@ class Time(Encoding):
 
     @property
     def names(self) -> list[str]:
-        """What each column stands for."""
+        """Names of the form ``name=days``, ``name=Jan``, ``name=Mon`` and ``name=00h``."""
         return [
             f"{self.name}=days",
             *(f"{self.name}={month}" for month in _MONTHS if self.month),
@@ -290,11 +290,11 @@ class Time(Encoding):
 
     @property
     def entries_per_row(self) -> float:
-        """Days and what else is on."""
+        """Number of entries per row: days, and one for each of month, weekday and hour in use."""
         return 1.0 + self.month + self.weekday + self.hour
 
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
-        """Days always, the others where the time is known."""
+        """Return days for every row, and month, weekday and hour for rows whose time is known."""
         missing = np.isnat(values)
         days = (values - np.datetime64(self.origin, "us")).astype(np.float64) / _MICROSECONDS
         parts = [_dense(np.where(missing, self.fill, days) / self.scale)]
@@ -317,7 +317,7 @@ class Time(Encoding):
 
 
 class ColumnNames(Sequence[str]):
-    """Names of the columns of a matrix, each formatted when it is read: half a million strings take 50 MB."""
+    """Column names of a matrix, formatted when they are read, because half a million strings would take 50 MB."""
 
     def __init__(self, encodings: Sequence[Encoding]) -> None:
         self._encodings = encodings

@@ -1,4 +1,4 @@
-"""Dataframes of any make become tables."""
+"""Conversion of dataframes (pandas, polars, pyarrow, ...) to tables, through narwhals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linsep.tables.table import STORE, Table
 
 
 def from_frame(frame: Any, types: dict[str, str] | None = None) -> Table:
-    """A table from a dataframe of any make; a Table passes as it is."""
+    """Convert a dataframe to a Table; a Table is returned unchanged."""
     if isinstance(frame, Table):
         return frame
     try:
@@ -48,13 +48,13 @@ def from_frame(frame: Any, types: dict[str, str] | None = None) -> Table:
 
 
 def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
-    """Kind, stored values and levels of one narwhals series."""
+    """Return kind, stored values and levels of one narwhals series."""
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         values = series.cast(nw.Float64).to_numpy()
         refuse_rounding(series, values, name)
         return (BOOLEAN if dtype == nw.Boolean else NUMBER), values, []
-    if dtype == nw.String:  # a cast would make text of the None of an object column
+    if dtype == nw.String:  # a cast would convert None in an object column to text
         return _strings(series.to_list())
     if dtype in (nw.Categorical, nw.Enum):
         return _strings([None if is_missing(v) else str(v) for v in series.to_list()])
@@ -70,7 +70,7 @@ def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
 
 
 def refuse_rounding(series: Any, values: FloatArray, name: str) -> None:
-    """Whole numbers beyond 2^53 would be merged with their neighbours."""
+    """Raise if a column has integers beyond 2^53, which rounding to float64 would merge with their neighbours."""
     if not series.dtype.is_integer() or not len(values) or not np.nanmax(np.abs(values)) >= 2**53:
         return
     raise BadInput(
@@ -86,7 +86,7 @@ def _strings(values: list[Any]) -> tuple[str, npt.NDArray[Any], list[str]]:
 
 
 def _objects(values: list[Any], name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
-    """Python objects of one kind, None and NaN among them."""
+    """Return kind, values and levels of Python objects of one type, with None and NaN for missing values."""
     plain = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
     if kinds <= {str}:

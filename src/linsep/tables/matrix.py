@@ -1,4 +1,4 @@
-"""Encodings at work: the batches of a table become one matrix."""
+"""Application of encodings to the batches of a table: one matrix, or one per batch, or column statistics."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BLOCK = 1 << 17  # numbers encoded together
 
 
 def matrix(encodings: tuple[Encoding, ...], table: Table, sparse: bool, consume: bool) -> Any:
-    """The encoded table, dense or CSR; ``consume`` gives up its batches one by one."""
+    """Return the encoded table, dense or CSR; ``consume`` frees each batch after it is encoded."""
     shape = len(table), sum(encoding.width for encoding in encodings)
     columns, batches = _columns(encodings, table), _passed(table, consume)
     if sparse:
         blocks = [_sparse(columns, batch, shape[1]) for batch in batches]
         return blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
-    X = np.zeros(shape)  # pages of memory are taken when they are first written
+    X = np.zeros(shape)  # the system allocates pages when they are first written
     parts, start = _runs(columns), 0
     for batch in batches:
         _write(parts, batch, X[start : start + len(batch)])
@@ -37,7 +37,7 @@ def matrix(encodings: tuple[Encoding, ...], table: Table, sparse: bool, consume:
 
 
 def blocks(encodings: tuple[Encoding, ...], table: Table, sparse: bool) -> Iterator[Any]:
-    """The encoded rows batch by batch, each batch a dense matrix or a CSR matrix of its own."""
+    """Yield the encoded rows of each batch, as a dense array or a CSR matrix."""
     columns, width = _columns(encodings, table), sum(encoding.width for encoding in encodings)
     parts = _runs(columns)
     for batch in _passed(table, consume=False):
@@ -54,7 +54,7 @@ def _columns(encodings: tuple[Encoding, ...], table: Table) -> list[ColumnAtWork
 
 
 def _passed(table: Table, consume: bool) -> Iterator[Rows]:
-    """The batches in their order, each released after its use."""
+    """Yield the batches in order and release each after its use."""
     left = table.batches if consume else list(table.batches)
     while left:
         batch = left.pop(0)
@@ -63,7 +63,7 @@ def _passed(table: Table, consume: bool) -> Iterator[Rows]:
 
 
 def _write(parts: list[NumberRun | ColumnAtWork], batch: Rows, out: FloatArray) -> None:
-    """Encoded rows of a batch, into a matrix of zeros."""
+    """Write the encoded rows of a batch into a matrix of zeros."""
     at = 0
     for part in parts:
         part.write(batch, out[:, at : at + part.width])
@@ -71,7 +71,7 @@ def _write(parts: list[NumberRun | ColumnAtWork], batch: Rows, out: FloatArray) 
 
 
 def _runs(columns: list[ColumnAtWork]) -> list[NumberRun | ColumnAtWork]:
-    """The columns, numbers that lie side by side taken together: there may be a hundred thousand."""
+    """Return the columns, with neighbouring number columns merged to runs, because there may be a hundred thousand."""
     parts: list[NumberRun | ColumnAtWork] = []
     run: list[ColumnAtWork] = []
     for column in columns:
@@ -86,7 +86,7 @@ def _runs(columns: list[ColumnAtWork]) -> list[NumberRun | ColumnAtWork]:
 
 
 class NumberRun:
-    """Columns of numbers without gaps that are stored side by side and encoded side by side."""
+    """Columns of numbers without indicators that are adjacent both in the table and in the matrix."""
 
     def __init__(self, columns: list[ColumnAtWork]) -> None:
         numbers = [c.encoding for c in columns if isinstance(c.encoding, Number)]
@@ -99,7 +99,7 @@ class NumberRun:
         self._as_is = not self._mean.any() and bool((self._scale == 1.0).all())
 
     def write(self, batch: Rows, out: FloatArray) -> None:
-        """Their rectangle of the matrix."""
+        """Write the encoded columns of a batch into their part of the matrix."""
         step = max(1, _BLOCK // self.width)
         for low in range(0, len(batch), step):
             here = slice(low, low + step)
@@ -112,7 +112,7 @@ class NumberRun:
 
 
 def _sparse(columns: list[ColumnAtWork], batch: Rows, width: int) -> Any:
-    """Encoded rows of a batch as CSR."""
+    """Return the encoded rows of a batch as a CSR matrix."""
     parts, at = [], 0
     for column in columns:
         rows, places, entries = column.entries(batch)
@@ -124,7 +124,7 @@ def _sparse(columns: list[ColumnAtWork], batch: Rows, width: int) -> Any:
 
 
 class ColumnAtWork:
-    """An encoding at work on the batches of one table."""
+    """An encoding applied to the batches of one table."""
 
     def __init__(self, encoding: Encoding, table: Table) -> None:
         self.encoding = encoding
@@ -136,17 +136,17 @@ class ColumnAtWork:
 
     @property
     def plain(self) -> bool:
-        """Whether it is one number for each row, as stored."""
+        """Whether the column is a number that is stored as such and has no indicator."""
         encoding = self.encoding
         return self._as_is and isinstance(encoding, Number) and not encoding.indicator
 
     @property
     def width(self) -> int:
-        """How many columns it makes."""
+        """Number of columns of the matrix."""
         return self.encoding.width
 
     def write(self, batch: Rows, out: FloatArray) -> None:
-        """Its columns of the matrix, which are zero before."""
+        """Write the encoded column of a batch into its part of the matrix, which must be zero."""
         if isinstance(self.encoding, Number):
             self.encoding.write(self.opened(batch)[0], out)
         else:
@@ -154,12 +154,12 @@ class ColumnAtWork:
             out[rows, places] = entries
 
     def entries(self, batch: Rows) -> Entries:
-        """Its entries of the matrix for one batch."""
+        """Return the entries of the matrix for one batch, as (rows, columns, values)."""
         values, levels = self.opened(batch)
         return self.encoding.entries(values, self.encoding.prepare(levels))
 
     def opened(self, batch: Rows) -> tuple[npt.NDArray[Any], list[str]]:
-        """Stored values of one batch as the kind that is encoded, and their levels."""
+        """Return the values of one batch, converted to the kind of the encoding, and their levels."""
         return opened_column(batch, self.encoding.name, self.kind, self.at, self.encoding.kind)
 
     def _refuse_foreign(self, encoding: Category) -> None:
@@ -170,7 +170,7 @@ class ColumnAtWork:
             )
 
     def counts(self, batch: Rows) -> dict[str, int]:
-        """In how many rows of a batch of strings each level occurs."""
+        """Return the number of rows of a batch in which each level occurs."""
         codes, levels = self.opened(batch)
         counts = np.bincount(codes[codes >= 0], minlength=len(levels))
         return {level: int(n) for level, n in zip(levels, counts, strict=True) if n}
@@ -179,7 +179,7 @@ class ColumnAtWork:
 def opened_column(
     batch: Rows, name: str, kind: str, at: int, wanted: str
 ) -> tuple[npt.NDArray[Any], list[str]]:
-    """Values of one column of a batch, stored as ``kind``, as the kind that is ``wanted``; and their levels."""
+    """Return the values of one column of a batch, converted from ``kind`` to ``wanted``, and their levels."""
     values = batch.column(STORE[kind], at)
     refuse_infinite(name, values)
     levels = batch.levels(at) if kind == STRING else []
@@ -199,7 +199,7 @@ def collect(found: ColumnStatistics, table: Table, batch: Rows) -> None:
 
 
 def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> FloatArray:
-    """All columns that are encoded as numbers, side by side."""
+    """Return all columns that are encoded as numbers, as a matrix (rows, columns)."""
     names = found.number_names
     stored = [name for name, kind in table.kinds.items() if STORE[kind] == "numbers"]
     if names == stored and all(found.kinds[name] in (table.kinds[name], NUMBER) for name in names):
@@ -212,6 +212,6 @@ def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> FloatArray:
 
 
 def refuse_infinite(name: str, values: npt.NDArray[Any]) -> None:
-    """Raise at the first infinity of a column."""
+    """Raise if a column contains infinity, with the row of the first."""
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise infinite_number(name, int(np.argmax(np.isinf(values))))

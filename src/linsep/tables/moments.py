@@ -1,8 +1,8 @@
 """Exact sums of numbers and of their squares, so that means and standard deviations do not depend on batches.
 
-Every float64 is an integer times a power of two. Numbers are cut into limbs of 20 bits, whose products are added
-up exactly in float64 by blocks of 8192 rows; the totals are Python integers. The sums are therefore the true sums, in
-whatever order and on whatever machine rows are added, and the mean and the deviation are rounded once.
+Every float64 is an integer times a power of two. Numbers are split into limbs of 20 bits, whose products are summed
+without rounding in float64 in blocks of 8192 rows; the totals are Python integers. The sums are therefore exact, for
+any order of the rows and on any machine, and mean and standard deviation are rounded only once.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
 
-LEAST = 1074  # numbers are multiples of 2^-LEAST
-_BITS = 20  # of a limb
-_ROWS = 1 << (53 - 2 * _BITS)  # products of limbs that are added up without rounding
-_UNDERFLOW = 900  # binary orders of magnitude in a column beyond which scaling could lose bits
+LEAST = 1074  # every float64 is a multiple of 2^-LEAST
+_BITS = 20  # bits per limb
+_ROWS = 1 << (53 - 2 * _BITS)  # number of products of limbs that can be summed without rounding
+_UNDERFLOW = 900  # range of binary exponents in a column beyond which scaling could lose bits
 
 
 class Moments:
-    """Exact sums of the numbers x of m columns: ``first`` in units of 2^-1074, ``second``, of x^2, of 2^-2148."""
+    """Exact sums over m columns: ``first``, of x, in units of 2^-1074; ``second``, of x^2, in units of 2^-2148."""
 
     def __init__(self, m: int) -> None:
         self.first, self.second = [0] * m, [0] * m
 
     def add(self, x: FloatArray, at: int) -> None:
-        """Add rows of the columns at, at + 1, ...: x is (columns, rows), finite."""
+        """Add x (columns, rows), which must be finite, to the sums of the columns at, at + 1, ..."""
         largest = np.abs(x).max(axis=1, initial=0.0)
         top = np.frexp(largest)[1].astype(np.int64)
         wide = _spans(x, top)
@@ -35,7 +35,7 @@ class Moments:
             for j in np.flatnonzero(wide).tolist():
                 self._slowly(x[j], at + j)
             x = np.where(wide[:, None], 0.0, x)
-        half = top // 2  # 2^-top itself may be beyond float64
+        half = top // 2  # scale in two steps, because 2^-top may overflow
         x = x * np.ldexp(1.0, -half)[:, None] * np.ldexp(1.0, half - top)[:, None]
         sums, products = _limb_sums(x)
         count = sums.shape[1]
@@ -52,7 +52,7 @@ class Moments:
             self.second[at + j] += _shift(second, 2 * (exponent - down + LEAST))
 
     def _slowly(self, x: FloatArray, at: int) -> None:
-        """Add one column whose numbers differ by hundreds of orders of magnitude."""
+        """Add one column whose numbers span hundreds of orders of magnitude, number by number."""
         for value in x[x != 0.0].tolist():
             whole = in_units(value)
             self.first[at] += whole
@@ -64,7 +64,7 @@ class Moments:
         self.second = [a + b for a, b in zip(self.second, other.second, strict=True)]
 
     def mean_and_deviation(self, j: int, n: int, missing: int, fill: float) -> tuple[float, float]:
-        """Mean and standard deviation of n numbers, of which ``missing`` are not in the sums but equal ``fill``."""
+        """Return mean and standard deviation of column j with n rows, of which ``missing`` count as ``fill``."""
         whole = in_units(fill)
         first = self.first[j] + missing * whole
         second = self.second[j] + missing * whole * whole
@@ -73,13 +73,13 @@ class Moments:
 
 
 def in_units(x: float) -> int:
-    """The number x in units of 2^-1074."""
+    """Return the number x as an integer in units of 2^-1074."""
     numerator, denominator = x.as_integer_ratio()
     return (numerator << LEAST) // denominator
 
 
 def _root(numerator: int, denominator: int) -> float:
-    """Square root of a quotient, which may be beyond float64 where its root is not."""
+    """Return the square root of a quotient of integers, even if the quotient itself overflows or underflows."""
     try:
         ratio = numerator / denominator
     except OverflowError:
@@ -90,8 +90,8 @@ def _root(numerator: int, denominator: int) -> float:
 
 
 def _spans(x: FloatArray, top: IntArray) -> BoolArray:
-    """Columns whose smallest numbers would lose bits when the largest is scaled to 1."""
-    if (np.abs(top) < 100).all():  # nothing below 2^-900 has to be kept apart from 1
+    """Return which columns have numbers so small that they would lose bits when the largest is scaled to 1."""
+    if (np.abs(top) < 100).all():  # a fixed threshold is sufficient, and faster
         tiny = (x != 0.0) & (np.abs(x) < 2.0**-800)
     else:
         tiny = (x != 0.0) & (np.frexp(x)[1] < top[:, None] - _UNDERFLOW)
@@ -99,12 +99,12 @@ def _spans(x: FloatArray, top: IntArray) -> BoolArray:
 
 
 def _shift(value: int, by: int) -> int:
-    """value * 2^by, which is an integer."""
+    """Return value * 2^by, which must be an integer."""
     return value << by if by >= 0 else value >> -by
 
 
 def _limb_sums(x: FloatArray) -> tuple[Any, Any]:
-    """Sums of the limbs of x (columns, rows), |x| <= 1, and of the products of two of them, as integers."""
+    """Return the sums over rows of the limbs of x (columns, rows), |x| <= 1, and of their pairwise products."""
     columns, rows = x.shape
     height = min(rows, _ROWS)
     blocks = -(-rows // max(1, height))

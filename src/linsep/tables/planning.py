@@ -1,4 +1,4 @@
-"""From the statistics of a column to its encoding."""
+"""Choice of the encoding of each column from its statistics, and conversion between kinds of columns."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from linsep.tables.encodings import (
 )
 from linsep.tables.statistics import ColumnStatistics, Numbers, Strings, Times
 
-_ID_ROWS = 20  # fewer distinct values prove nothing
-_WORDS = 3.0  # per value, from which strings are text
+_ID_ROWS = 20  # with fewer values, distinct ones do not indicate an identifier
+_WORDS = 3.0  # mean number of words from which strings are treated as text
 _DAY = 86_400e6  # microseconds
 _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?")
 OTHER_DATES = "dates are read as such if written 2024-01-31"
@@ -33,7 +33,7 @@ OTHER_DATES = "dates are read as such if written 2024-01-31"
 
 @dataclass(frozen=True)
 class Settings:
-    """What the encoder was asked."""
+    """Checked parameters of the encoder."""
 
     standardise: bool
     max_levels: int
@@ -44,21 +44,21 @@ class Settings:
 
 
 def count_gaps(values: npt.NDArray[Any]) -> int:
-    """How many of the stored values are missing."""
+    """Return the number of missing values."""
     if values.dtype.kind == "i":
         return int(np.count_nonzero(values < 0))
     return int(np.count_nonzero(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)))
 
 
 def stored_kind(asked: str | None, kind: str) -> str:
-    """The kind a column must be stored as for the type that was asked for."""
+    """Return the kind in which a column of the given type must be stored; its own kind if no type was set."""
     if asked in ("category", "hashed", "text"):
         return STRING
     return {"number": NUMBER, "boolean": BOOLEAN, "time": TIME}.get(asked or "", kind)
 
 
 def plan(found: ColumnStatistics, types: dict[str, str], how: Settings) -> list[Encoding]:
-    """The encodings of all columns; ``types`` is what the user said about some of them."""
+    """Choose the encodings of all columns; ``types`` are the column types set by the user."""
     found.numbers.settle()
     place = {name: j for j, name in enumerate(found.number_names)}
     encodings: list[Encoding] = []
@@ -96,10 +96,10 @@ def _plan_numbers(
 def convert(
     name: str, kind: str, values: npt.NDArray[Any], levels: list[str], wanted: str
 ) -> tuple[npt.NDArray[Any], list[str]]:
-    """Stored values of one kind as another."""
+    """Convert stored values of one kind to another; return values and levels, or raise."""
     if kind == wanted or (kind, wanted) == (BOOLEAN, NUMBER):
         return values, levels
-    if kind == STRING and not (values >= 0).any():  # nothing is known: missing in any kind
+    if kind == STRING and not (values >= 0).any():  # all values are missing, in any kind
         empty: npt.NDArray[Any] = np.full(len(values), np.nan)
         return (empty.astype("datetime64[us]") if wanted == TIME else empty), []
     if wanted == STRING and kind in (NUMBER, BOOLEAN):
@@ -120,7 +120,7 @@ def _write(x: float) -> str:
 
 
 def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
-    """Why a column of numbers carries nothing, if so."""
+    """Return why a column of numbers has no information, or None."""
     missing = int(found.missing[j])
     known = n - missing
     if not known:
@@ -137,7 +137,7 @@ def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
 
 
 def look_like_dates(levels: Collection[str]) -> bool:
-    """Whether all levels are dates in another format than ISO 8601."""
+    """Return whether all levels look like dates, in a format that is not read as a date."""
     return len(levels) > 0 and all(map(_DATE_LIKE.fullmatch, levels))
 
 

@@ -1,4 +1,4 @@
-"""Encodings from plain values that nobody vouches for: each is checked before it is believed."""
+"""Restoring of encodings from plain values of untrusted model files; every value is validated."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TYPES: dict[str, type[Encoding]] = {
 }
 
 
-#: The largest number of columns that hashing may make.
+#: Largest number of columns of a hashed column or a text.
 LARGEST_HASH = 1 << 26
 
 
 def encoding_from_dict(data: Any) -> Encoding:
-    """The encoding that ``to_dict`` described; whatever does not fit is refused."""
+    """Return the encoding that ``to_dict`` described; raise for anything else."""
     kind = _TYPES.get(str(data.get("type"))) if isinstance(data, dict) else None
     if kind is None:
         raise BadModelFile(f"a column has no known type: one of {', '.join(_TYPES)} is needed.")

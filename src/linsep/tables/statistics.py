@@ -1,9 +1,9 @@
-"""What an encoder must know about columns, collected batch by batch in bounded memory.
+"""Column statistics for fitting an encoder, collected batch by batch in bounded memory.
 
-``ColumnStatistics`` of some rows can be pickled, sent and merged: partial statistics of batches, files or partitions,
-merged in the order of the rows, are those of all rows, bit for bit. ``Encoder.fit`` on a table in memory goes the
-same way, so that an encoder does not depend on where rows are stored. Memory per column: at most 2^14 different
-numbers, or 2^16 levels and 8 MB of text; see ``value_counts`` for what is kept of more.
+``ColumnStatistics`` of some rows can be pickled, sent and merged: statistics of batches, files or partitions,
+merged in the order of the rows, are bit-identical to those of all rows. ``Encoder.fit`` on a table in memory uses the
+same code, so an encoder does not depend on where the rows are stored. Memory per column: at most 2^14 distinct
+numbers, or 2^16 levels and 8 MB of text; ``value_counts`` describes what is kept of more.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from linsep.tables.value_counts import (
     ordered_keys,
 )
 
-_VALUES = 1 << 14  # different numbers of a column that are counted
-_ALL_VALUES, _FEWEST = 1 << 20, 256  # of all columns together, and of each of very many
-_LEVELS, _TEXT = 1 << 16, 1 << 23  # of a column of strings that are counted, and their characters
-_PENDING = 1 << 19  # numbers that are looked at together
-_CHUNK = 1 << 17  # numbers of neighbouring columns that are looked at together
+_VALUES = 1 << 14  # distinct numbers that are counted per column
+_ALL_VALUES, _FEWEST = 1 << 20, 256  # total over all columns, and minimum per column
+_LEVELS, _TEXT = 1 << 16, 1 << 23  # levels that are counted per column, and their characters
+_PENDING = 1 << 19  # numbers that are buffered before they are processed
+_CHUNK = 1 << 17  # numbers of neighbouring columns that are processed together
 _ID_NAME = re.compile(r"(.*[_ ])?(id|uuid|guid|index|key|rownum|row)", re.IGNORECASE)
 _NO_TIME = np.iinfo(np.int64).min
 
 
 class Numbers:
-    """Statistics of columns of numbers, side by side."""
+    """Statistics of all columns of numbers."""
 
     def __init__(self, names: list[str]) -> None:
         m = len(names)
@@ -56,7 +56,7 @@ class Numbers:
         self._pending: list[FloatArray] = []
 
     def add(self, X: FloatArray) -> None:
-        """Add rows (n, m); NaN is missing, infinity is not allowed."""
+        """Add rows (n, m), which are buffered; NaN is a missing value, infinity is not allowed."""
         if not X.shape[1]:
             return
         self._pending.append(np.array(X))
@@ -64,7 +64,7 @@ class Numbers:
             self.settle()
 
     def settle(self) -> None:
-        """Look at the rows that were added since the last time."""
+        """Process the rows that are still in the buffer."""
         if not self._pending:
             return
         X = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
@@ -74,7 +74,7 @@ class Numbers:
             self._look(np.ascontiguousarray(X[:, at : at + step].T), at)
 
     def _look(self, x: FloatArray, at: int) -> None:
-        """Rows of the columns at, at + 1, ...: x is (columns, rows)."""
+        """Add x (columns, rows) to the statistics of the columns at, at + 1, ..."""
         here = slice(at, at + len(x))
         gaps = np.isnan(x)
         missing = np.count_nonzero(gaps, axis=1)
@@ -98,7 +98,7 @@ class Numbers:
                 self.identifiers[at + j].add(found, counts, np.zeros(len(found), np.int64))
 
     def with_columns(self, before: list[str], names: list[str], n: int) -> Numbers:
-        """Statistics of these columns and of more, without any value in n rows, in the order of ``names``."""
+        """Return statistics of the columns ``names``; those not in ``before`` are missing in all n rows."""
         found = Numbers(names)
         for j, name in enumerate(names):
             if name not in before:
@@ -133,13 +133,13 @@ class Numbers:
             sample.merge(other.identifiers[j])
 
     def median(self, j: int) -> float:
-        """Median of the known numbers of column j."""
+        """Return the median of column j without its missing values."""
         low, high = map(number_of_key, self.values[j].middle())
         middle = low if low == high else (low + high) / 2
         return float(min(max(middle, self.low[j]), self.high[j]))
 
     def differ(self, j: int, known: int) -> bool:
-        """Whether the known numbers of a column with the name of an identifier are different in every row."""
+        """Return whether a column named like an identifier has ``known`` numbers that are all distinct."""
         values = self.values[j]
         if values.exact:
             return len(values.keys) == known
@@ -147,19 +147,19 @@ class Numbers:
 
 
 class Strings:
-    """Levels of a column of strings and in how many rows each occurs; of very many levels a sample.
+    """Levels of a column of strings with their numbers of rows; if there are very many levels, a sample of them.
 
-    A column that must become categories keeps all levels, however many: the encoder holds them anyway.
+    A column that the user declared categorical keeps all levels (``bounded`` is False), as its encoding needs them.
     """
 
     def __init__(self, bounded: bool) -> None:
         self.missing = self.known = 0
         self.counts: dict[str, int] = {}
-        self.sample: DistinctSample | None = None  #: in place of counts, of very many levels
+        self.sample: DistinctSample | None = None  #: replaces ``counts`` for very many levels
         self._bounded, self._size = bounded, 0
 
     def add(self, codes: npt.NDArray[np.integer[Any]], levels: list[str]) -> None:
-        """Add rows: positions in a list of levels, -1 where a value is missing."""
+        """Add rows, given as positions in a list of levels, -1 for a missing value."""
         found = np.bincount(codes + 1, minlength=1)
         self.missing += int(found[0])
         self.known += len(codes) - int(found[0])
@@ -212,13 +212,13 @@ class Strings:
 
     @property
     def all_different(self) -> bool:
-        """Whether no level occurs in two rows."""
+        """Whether every known value occurs in one row only."""
         if self.sample is not None:
             return not self.sample.repeats
         return max(self.counts.values(), default=0) <= 1
 
     def frequent(self, least: int) -> list[str]:
-        """Levels in at least so many rows, sorted."""
+        """Return the levels that occur in at least ``least`` rows, sorted."""
         return sorted(level for level, count in self.counts.items() if count >= least)
 
 
@@ -232,11 +232,11 @@ class Times:
     def __init__(self) -> None:
         self.missing = self.known = 0
         self.low, self.high = np.iinfo(np.int64).max, _NO_TIME
-        self.hours = False  #: whether a time is not midnight
+        self.hours = False  #: whether any time is not midnight
         self.values = ValueCounts(_VALUES)
 
     def add(self, values: npt.NDArray[Any]) -> None:
-        """Add rows of datetime64[us]."""
+        """Add values of type datetime64[us]."""
         stamps = values.view(np.int64) if values.flags.c_contiguous else values.astype(np.int64)
         stamps = stamps[stamps != _NO_TIME]
         self.missing += len(values) - len(stamps)
@@ -258,12 +258,13 @@ class Times:
 class ColumnStatistics:
     """Statistics of all columns of some rows.
 
-    ``kinds`` are the kinds as which columns are encoded, by name; ``categories`` those that must become categories.
+    ``kinds`` maps column names to the kinds in which they are encoded; ``categories`` are columns that the user
+    declared categorical.
     """
 
     def __init__(self, kinds: dict[str, str], categories: Iterable[str] = ()) -> None:
         self.kinds, self.n = kinds, 0
-        self.types: dict[str, str] = {}  #: what the user said about columns
+        self.types: dict[str, str] = {}  #: column types set by the user
         kept = set(categories)
         self.number_names = [name for name, kind in kinds.items() if kind in (NUMBER, BOOLEAN)]
         self.numbers = Numbers(self.number_names)
@@ -300,7 +301,7 @@ class ColumnStatistics:
             times.merge(other.times[name])
 
     def _take_kinds(self, other: ColumnStatistics) -> None:
-        """Turn columns of strings without any value into columns of missing values of the kind that others have."""
+        """Convert string columns without any value to the kind that they have in ``other``."""
         empty = {name for name, column in self.strings.items() if not column.known}
         changed = [name for name in empty if other.kinds.get(name, STRING) != STRING]
         if not changed:
@@ -320,7 +321,7 @@ class ColumnStatistics:
         self.numbers = self.numbers.with_columns(before, self.number_names, self.n)
 
     def gaps(self) -> dict[str, int]:
-        """Missing values of each column."""
+        """Return the number of missing values of each column."""
         self.numbers.settle()
         numbers = dict(zip(self.number_names, self.numbers.missing.tolist(), strict=True))
         found: dict[str, int] = {
@@ -332,7 +333,7 @@ class ColumnStatistics:
 
 
 def merged(parts: Iterable[ColumnStatistics]) -> ColumnStatistics:
-    """Statistics of all parts, in the order of their rows; the parts stay as they are."""
+    """Return the statistics of all parts, given in row order; the parts are not changed."""
     whole: ColumnStatistics | None = None
     own = False
     for part in parts:
@@ -348,7 +349,7 @@ def merged(parts: Iterable[ColumnStatistics]) -> ColumnStatistics:
 
 
 def infinite_number(name: str, row: int) -> NonFinite:
-    """The error for an infinity in a column."""
+    """Return the error for an infinity in a column."""
     return NonFinite(
         f"column {name!r} is infinite at row {row} (counting from 0); every number must be "
         "finite: correct it or leave it empty."

@@ -1,4 +1,4 @@
-"""A table: named columns of four kinds, in batches of rows.
+"""Tables: named columns of four kinds, stored in batches of rows.
 
 ======== ============================================ ==================
 kind     stored as                                    missing
@@ -9,9 +9,9 @@ string   int32, a position in a list of levels        -1
 time     datetime64[us]                               NaT
 ======== ============================================ ==================
 
-Columns of one kind lie side by side in one matrix per batch, so that a table of numbers is already
-the matrix a model needs, and large batches go back to the system when they are given up. Codes are positions in the
-list of levels of their batch; ``values`` and ``levels`` of the table number the levels of all batches.
+Columns of one kind are stored in one matrix per batch, so that a table of numbers is already
+the matrix a model needs, and the memory of large batches returns to the system when they are freed. Codes are positions
+in the list of levels of their batch; ``values`` and ``levels`` of the table number the levels over all batches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
 @dataclass(eq=False)
 class Table:
-    """Named columns, and the target if one was asked for.
+    """Table of named columns, with the target if one was requested.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Table:
     y : ndarray (n,) or None
         The target.
     matrix : CSR, ndarray or Scan (n, d), or None
-        The rows themselves, if the file held numbers without names (LIBSVM, npz).
+        The rows themselves, if the file contains numbers without column names (LIBSVM, npz).
     types : dict {name: str}
-        What the caller said about columns; the encoder follows it.
+        Column types set by the caller, which the encoder uses.
     unlabelled : int
-        Rows without a target that were left out.
+        Number of rows without a target that were left out.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """Names, in order."""
+        """Names of the columns, in order."""
         return list(self.kinds)
 
     def place(self, name: str) -> tuple[str, int]:
-        """The store of a column, and its position there."""
+        """Return the store of a column ("numbers", "codes" or "times"), and its position in it."""
         if len(self._places) != len(self.kinds):
             taken = dict.fromkeys(STORE.values(), 0)
             for column, kind in self.kinds.items():
@@ -82,38 +82,38 @@ class Table:
 
     @property
     def levels(self) -> dict[str, list[str]]:
-        """The distinct values of each string column, in order of appearance."""
+        """Distinct values of each string column, in order of appearance."""
         strings = [name for name, kind in self.kinds.items() if kind == STRING]
         return {name: self._coded(name)[1] for name in strings}
 
     def values(self, name: str) -> npt.NDArray[Any]:
-        """All rows of one column, as stored; strings as positions in ``levels``."""
+        """Return all rows of one column, as stored; strings as positions in ``levels``."""
         store, at = self.place(name)
         if store == "codes":
             return self._coded(name)[0]
         return np.concatenate(list(self._parts(store, at)))
 
     def _parts(self, store: str, at: int) -> Iterator[npt.NDArray[Any]]:
-        """A column batch by batch, copied, so that the pages of a batch in a file can go back at once."""
+        """Yield copies of a column batch by batch, so that the pages of a batch in a file can be released at once."""
         for rows in self.batches:
             found = np.array(rows.column(store, at))
             rows.release()
             yield found
 
     def _coded(self, name: str) -> tuple[npt.NDArray[np.int32], list[str]]:
-        """All rows of a column of strings, and the levels of all batches."""
+        """Return the codes of all rows of a string column, and the levels of all batches that they refer to."""
         at, known = self.place(name)[1], dict[str, int]()
         columns = zip(self._parts("codes", at), self.batches, strict=True)
         parts = [recode(codes, rows.levels(at), known) for codes, rows in columns]
         return np.concatenate(parts), list(known)
 
     def release(self) -> None:
-        """The rows are not needed soon: those in a file need not be in memory."""
+        """Release the memory of rows that are in a file; they are read again when needed."""
         for rows in self.batches:
             rows.release()
 
     def take(self, rows: IntArray) -> Table:
-        """Table of the given rows in the given order; rows in rising order are not copied."""
+        """Return a table of the given rows in the given order; rows in increasing order are not copied."""
         y = None if self.y is None else self.y[rows]
         if self.matrix is not None:
             stored = location_of(self.matrix) is Location.DISK
@@ -131,7 +131,7 @@ class Table:
         return replace(self, batches=batches, y=y, _places={})
 
     def _gathered(self, rows: IntArray) -> Batch:
-        """Rows in any order, copied."""
+        """Copy rows in any order."""
         found: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
         levels = []
         for name in self.kinds:

@@ -1,4 +1,4 @@
-"""``read_table``: one verb for every kind of file."""
+"""``read_table``: read files of any supported format into a table."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def read_table(  # noqa: PLR0913
 
 
 def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[Records]:
-    """Records of several files, which have the columns of the first and are read as it is."""
+    """Yield the records of several files, read with the column types of the first; raise if the columns differ."""
     first: Records | None = None
     for file in files:
         with _open(file, target, how if first is None else like(first.kinds, how)) as found:
@@ -162,7 +162,7 @@ def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[
 
 
 def column_kinds(file: DataFile, target: str | None, how: Reading) -> dict[str, str] | None:
-    """Kinds of the columns of a file; None if it holds a matrix without column names."""
+    """Return the kinds of the columns of a file, or None if it is a matrix without column names."""
     kind = format_of(file, how.format)
     if kind in MATRICES:
         return None
@@ -173,9 +173,9 @@ def column_kinds(file: DataFile, target: str | None, how: Reading) -> dict[str, 
 def read_part(
     file: DataFile, target: str | None, how: Reading, kinds: dict[str, str] | None
 ) -> tuple[Table, Target | npt.NDArray[Any] | None]:
-    """One of several files that make one table, held in memory, and its target before it is decoded.
+    """Read one of several files of a table into memory; return it and its target, not yet decoded.
 
-    ``kinds`` are those of the columns of the first file.
+    ``kinds`` are the kinds of the columns in the first file.
     """
     kind = format_of(file, how.format)
     with unchanged([file]):
@@ -186,20 +186,20 @@ def read_part(
             return _gather([replace(records, types=how.types)], target, how, math.inf)
 
 
-#: What ``types`` calls a column of each kind.
+#: Type in ``types`` for each kind of column.
 _WORDS = {NUMBER: "number", BOOLEAN: "boolean", STRING: "category", TIME: "time"}
 
 
 def like(kinds: dict[str, str], how: Reading) -> Reading:
-    """How to read a file so that its columns are of the kinds that another file has."""
+    """Return settings that read a file with the column kinds of another file."""
     words = {name: _WORDS[kind] for name, kind in kinds.items()}
     return replace(how, types={**words, **how.types})
 
 
 def stream_table(source: Source, **how: Any) -> Iterator[Table]:
-    """The rows of a file as many small tables, so that memory holds few of them at a time.
+    """Yield the rows of a file as many small tables, so that few rows are in memory at a time.
 
-    ``how`` is what ``read_table`` takes, apart from a target. LIBSVM and npz files come whole.
+    ``how`` are the arguments of ``read_table`` except the target. LIBSVM and npz files are read as one table.
     """
     shape = {key: how.pop(key) for key in ("n_features", "zero_based") if key in how}
     files = list_files(source, how.pop("storage_options", None))
@@ -220,7 +220,7 @@ def _open(
     n_features: int | None = None,
     zero_based: bool | str = "auto",
 ) -> Iterator[Table | Records]:
-    """A table of a matrix, or records to be read."""
+    """Open a file: provide a table if it is a matrix, otherwise records to be read."""
     with Job("read") as job, _file(source) as file, unchanged([file]):
         job.total = max(1, file.size or 1)
         kind = format_of(file, how.format)
@@ -237,7 +237,7 @@ def _open(
 
 @contextlib.contextmanager
 def _file(source: Source) -> Iterator[DataFile]:
-    """A file that can be read more than once: streams are copied to a temporary one."""
+    """Provide a file that can be read more than once; streams and pipes are copied to a temporary file."""
     if isinstance(source, DataFile) and (not source.path or not _is_pipe(source.path)):
         yield source
     else:
@@ -250,7 +250,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _matrix(file: DataFile, kind: str, n_features: int | None, zero_based: bool | str) -> Table:
-    """A file that holds a matrix without column names."""
+    """Read a file that is a matrix without column names."""
     name = str(file)
     if kind == "libsvm":
         data = read_rows(file, name, n_features, zero_based)
@@ -267,7 +267,7 @@ def _matrix(file: DataFile, kind: str, n_features: int | None, zero_based: bool 
 
 
 def _collect(files: Iterable[Records], target: str | None, how: Reading) -> Table:
-    """All rows of all files as one table."""
+    """Return all rows of all files as one table, with its target."""
     table, wanted = _gather(files, target, how, None)
     if wanted is not None:
         table.y, table.unlabelled = wanted.values(), wanted.dropped
@@ -277,7 +277,7 @@ def _collect(files: Iterable[Records], target: str | None, how: Reading) -> Tabl
 def _gather(
     files: Iterable[Records], target: str | None, how: Reading, kept: float | None
 ) -> tuple[Table, Target | None]:
-    """All rows as one table, of which ``kept`` bytes stay in memory, and the target."""
+    """Return all rows as one table, of which ``kept`` bytes stay in memory, and the target, not yet decoded."""
     shelf, rows = Shelf(kept), 0
     first: Records | None = None
     wanted: Target | None = None
@@ -307,7 +307,7 @@ def _gather(
 
 
 def _stream(records: Records) -> Iterator[Table]:
-    """A table for each batch: memory holds one at a time."""
+    """Yield a table for each batch; memory holds one at a time."""
     row = 0
     for part in records.batches:
         table = _table(records, [_batch(records, part, row)])
@@ -325,7 +325,7 @@ def _table(records: Records, batches: list[Any]) -> Table:
 
 
 def _batch(records: Records, part: Any, row: int) -> Batch:
-    """Some records as a batch; ``row`` is the number of the first."""
+    """Convert a record batch to a batch of a table; ``row`` is the number of its first row."""
     columns = dict(zip(part.schema.names, part.columns, strict=True))
     stores: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
     levels = []

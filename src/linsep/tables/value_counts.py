@@ -1,15 +1,15 @@
 """Counts of values in bounded memory: quantiles of numbers, and a sample of distinct values.
 
-Both are functions of the values alone, so they have the same bits however rows are cut into batches, in which order
-batches are added, and on which machine.
+Both depend only on the set of values, so they are bit-identical for any division of the rows into batches, any order
+of the batches, and any machine.
 
-``ValueCounts`` counts ordered 64-bit keys after dropping their lowest bits. It drops as few bits as leave at most
-``limit`` different keys: none while there are no more different values, so quantiles are exact then; afterwards they
-are exact to a relative error of about (octaves that the values span) / limit. Compare DDSketch (Masson, Rim and Lee,
+``ValueCounts`` counts ordered 64-bit keys after dropping their lowest bits. It drops the fewest bits that leave at most
+``limit`` distinct keys. While there are at most ``limit`` distinct values, it drops none and quantiles are exact;
+beyond, their relative error is about (octaves that the values span) / limit. Compare DDSketch (Masson, Rim and Lee,
 2019), whose resolution is fixed in advance.
 
 ``DistinctSample`` keeps the ``limit`` values with the smallest hashes, with their exact counts (bottom-k sampling;
-Cohen and Kaplan, 2007). The largest hash tells how many different values there are.
+Cohen and Kaplan, 2007). The largest hash kept gives an estimate of the number of distinct values.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from linsep.arrays import FloatArray, IntArray
 
 Hashes = npt.NDArray[np.uint64]
 
-_SAMPLED = 1 << 12  # values of a sample
-_DENSE = 4  # counters per value up to which keys are counted in an array
-_SHORT = 2048  # keys that are sorted in any case
+_SAMPLED = 1 << 12  # number of values in a sample
+_DENSE = 4  # keys are counted in an array if it has fewer counters per key than this
+_SHORT = 2048  # fewer keys than this are always sorted
 _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
 def ordered_keys(x: FloatArray) -> IntArray:
-    """Integers in the order of the numbers, none of which is NaN; -0 counts as 0."""
+    """Map float64 numbers to int64 keys with the same order; x must not contain NaN, and -0 counts as 0."""
     bits = (x + 0.0).view(np.int64)
     return np.asarray(bits ^ ((bits >> 63) & _SIGN))
 
 
 def number_of_key(key: int) -> float:
-    """Number with that ordered key."""
+    """Return the number with the given ordered key; the inverse of ``ordered_keys``."""
     bits = np.int64(key)
     return float((bits ^ _SIGN if bits < 0 else bits).view(np.float64))
 
 
 class ValueCounts:
-    """Counts of ordered 64-bit keys, the lowest ``shift`` bits of each dropped."""
+    """Counts of ordered 64-bit keys whose lowest ``shift`` bits are dropped."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.shift = limit, 0
@@ -52,13 +52,13 @@ class ValueCounts:
 
     @property
     def exact(self) -> bool:
-        """Whether every value is counted by itself."""
+        """Whether no bits were dropped, so that every distinct value has its own count."""
         return self.shift == 0
 
     def add(self, keys: IntArray) -> None:
         """Count some keys."""
         few = 2 * self.limit
-        if not self.shift and len(keys) > 2 * few:  # these tell how many bits to drop
+        if not self.shift and len(keys) > 2 * few:  # the first ones tell how many bits to drop
             self._insert(*_count(keys[:few]))
             keys = keys[few:]
         self._insert(*_count(keys >> self.shift))
@@ -78,8 +78,8 @@ class ValueCounts:
             self._coarsen(self.shift + self._bits_to_drop())
 
     def _bits_to_drop(self) -> int:
-        """The least number of bits whose loss leaves no more than ``limit`` different keys."""
-        low, high = 0, 64  # too few, enough
+        """Return the smallest number of bits to drop that leaves at most ``limit`` distinct keys."""
+        low, high = 0, 64  # bisection: ``low`` bits are too few, ``high`` are enough
         while high - low > 1:
             middle = (low + high) // 2
             cut = self.keys >> middle
@@ -93,7 +93,7 @@ class ValueCounts:
         self.shift = shift
 
     def middle(self) -> tuple[int, int]:
-        """The two middle keys of all, equal if there is an odd number of them."""
+        """Return the two middle keys, which are equal if the number of keys is odd."""
         ends = np.cumsum(self.counts)
         total = int(ends[-1])
         at = np.searchsorted(ends, [(total - 1) // 2, total // 2], side="right")
@@ -103,10 +103,10 @@ class ValueCounts:
 
 
 def _count(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Different keys in rising order, and how often each occurs."""
+    """Return the distinct keys in increasing order, and their counts."""
     if len(keys) < _SHORT:
         return _sum(np.sort(keys), np.ones(len(keys), np.int64))
-    if int(keys.min()) < 0 <= int(keys.max()):  # there may be a wide gap about 0
+    if int(keys.min()) < 0 <= int(keys.max()):  # there may be a wide gap between the two signs
         below, above = _count(keys[keys < 0]), _count(keys[keys >= 0])
         return np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
     low, high = int(keys.min()), int(keys.max())
@@ -119,13 +119,13 @@ def _count(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _combine(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
-    """Different keys in rising order, and the sums of their counts."""
+    """Return the distinct keys in increasing order, and the sums of their counts."""
     order = np.argsort(keys, kind="stable")
     return _sum(keys[order], counts[order])
 
 
 def _sum(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
-    """Different keys, given in rising order, and the sums of their counts."""
+    """Return the distinct keys, given sorted, and the sums of their counts."""
     if not len(keys):
         return keys, counts
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
@@ -133,7 +133,7 @@ def _sum(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
 
 
 def hash_numbers(keys: IntArray) -> Hashes:
-    """64-bit hashes of integers (the finaliser of SplitMix64; Steele, Lea and Flood, 2014)."""
+    """Return 64-bit hashes of integers (the finaliser of SplitMix64; Steele, Lea and Flood, 2014)."""
     z = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -141,13 +141,13 @@ def hash_numbers(keys: IntArray) -> Hashes:
 
 
 def hash_texts(texts: list[str]) -> Hashes:
-    """64-bit hashes (BLAKE2b) of texts."""
+    """Return 64-bit hashes (BLAKE2b) of texts."""
     digests = (blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
 class DistinctSample:
-    """The values with the smallest hashes, how often each occurs, and how many words it has."""
+    """Sample of the values with the smallest hashes, with the count and the number of words of each."""
 
     def __init__(self, limit: int = _SAMPLED) -> None:
         self.limit = limit
@@ -156,7 +156,7 @@ class DistinctSample:
         self.words: IntArray = np.empty(0, np.int64)
 
     def add(self, hashes: Hashes, counts: IntArray, words: IntArray) -> None:
-        """Count values; one may come again, with the same number of words."""
+        """Add values with their counts; a value may be added again, with the same number of words."""
         every = np.concatenate([self.hashes, hashes])
         counts = np.concatenate([self.counts, counts])
         words = np.concatenate([self.words, words])
@@ -172,12 +172,12 @@ class DistinctSample:
 
     @property
     def distinct(self) -> float:
-        """Number of different values: exact while all are kept, then an estimate."""
+        """Number of distinct values: exact while all are kept, then an estimate."""
         if len(self.hashes) < self.limit:
             return float(len(self.hashes))
         return (self.limit - 1) / ((float(self.hashes[-1]) + 1.0) / 2.0**64)
 
     @property
     def repeats(self) -> bool:
-        """Whether one of the kept values occurs more than once."""
+        """Whether any of the sampled values occurs more than once."""
         return bool((self.counts > 1).any())

@@ -1,9 +1,9 @@
-"""Choosing C: paths, validation curves and cross-validation, every model of the grid certified.
+"""Choice of C by paths, validation curves and cross-validation; every model of the grid is certified.
 
-Several engines give the same numbers. Those of ``solvers.grid`` fit the whole grid of C and folds together:
-``smooth`` with one pass over the data for all models (dense rows, two classes, a smooth loss), ``gram`` with one matrix
-of inner products (more features than rows), ``hinge`` with one band about the kink (many rows). ``one_by_one`` fits the
-models one after another, each from the one before; it serves every estimator with a parameter ``C``.
+Several engines compute the same models. Those of ``solvers.grid`` fit the whole grid of C and folds together:
+``smooth`` shares each pass over the data between all models (dense rows, two classes, a smooth loss), ``gram`` uses one
+matrix of inner products (more features than rows), ``hinge`` one band of rows around the kink (many rows).
+``one_by_one`` fits the models one after another with warm starts; it supports every estimator with a parameter ``C``.
 """
 
 from __future__ import annotations

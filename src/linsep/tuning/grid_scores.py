@@ -1,4 +1,4 @@
-"""Held-out scores of every model of a grid of C and folds: fitted together, one by one, or by leave-one-out."""
+"""Held-out scores of all models of a grid of C and folds, fitted together, one by one, or by leave-one-out."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from linsep.tuning.results import GridRecord
 from linsep.tuning.scoring import ERROR, Score
 from linsep.tuning.tunable import tunable
 
-_HELD = 4_000_000  # scores of held-out rows that are kept from the grid; more are computed again, fold by fold
+_HELD = 4_000_000  # held-out scores that the grid stores; more are computed again, fold by fold
 
 
 class GridScores:
-    """Scores and certificates (c, folds) of a grid, and its models in the order in which they were done."""
+    """Collector of scores and certificates (c, folds) of a grid, with a trace in the order of completion."""
 
     def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool, keep: bool) -> None:
         self.Cs, self._began, self.reject = Cs, began, reject
@@ -36,12 +36,12 @@ class GridScores:
         self.certificates = np.empty(self.scores.shape, dtype=object)
         self.trace: list[GridRecord] = []
         self.job: Job | None = None
-        self.fold = 0  #: number of the fold whose models come as fold 0
+        self.fold = 0  #: offset of fold numbers, if folds are fitted one at a time
         self._keep = keep
         self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
     def stack_weights(self, which: int) -> FloatArray | None:
-        """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
+        """Return the coefficients (c, folds, k, d) for 0, the intercepts (c, folds, k) for 1; None if not kept."""
         if not self._keep:
             return None
         c, folds = self.scores.shape
@@ -54,11 +54,11 @@ class GridScores:
         return np.array(rows)
 
     def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
-        """One model of a grid that was fitted together is done."""
+        """Add a model of a grid that was fitted together."""
         self._add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
 
     def add_model(self, c: int, f: int, score: float, model: Any) -> None:
-        """One model that was fitted on its own is done."""
+        """Add a model that was fitted on its own."""
         proof, passes = require_certificate(model, "tune"), getattr(model, "n_passes_", 0.0)
         self._add(c, f, score, proof, passes, model.coef_, model.intercept_)
 
@@ -78,10 +78,10 @@ class GridScores:
 def score_folds(
     whole: Parts, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
 ) -> None:
-    """Every model of the grid: on rows that all folds share, or, after steps, on the rows that each fold has made.
+    """Fit and score every model of the grid.
 
-    The steps are fitted to the training rows of a fold and applied to the held-out ones; what they return serves
-    every C.
+    If there are preprocessing steps, they are fitted to the training rows of each fold and applied to its held-out
+    rows, once for all C.
     """
     if whole.steps is None:
         _grid_scores(whole.model, data, parts, score, found)
@@ -100,7 +100,7 @@ def score_folds(
 def _grid_scores(
     estimator: Any, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
 ) -> None:
-    """Every model of the grid, scored by the rows that were held out from it."""
+    """Fit every model of the grid and score it on its held-out rows."""
     if _scores_together(estimator, data, parts, score, found):
         return
     if found.reject:
@@ -115,7 +115,7 @@ def _grid_scores(
 def _scores_together(
     estimator: Any, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
 ) -> bool:
-    """Score a grid that is fitted together; False if no engine takes it."""
+    """Fit and score the grid together; return False if no engine supports it."""
     y, weight = data.y, data.weight
     Cs, part = found.Cs.tolist(), parts.parts(len(y))
     asked = tunable(estimator)
@@ -152,7 +152,7 @@ def _scores_together(
 
 
 def score_left_out_rows(whole: Parts, data: LabelledRows, score: Score, found: GridScores) -> None:
-    """The fits of every C to all rows, scored by approximate leave-one-out."""
+    """Fit every C to all rows and score it by approximate leave-one-out."""
     if data.location is Location.CLUSTER:
         raise BadInput(
             f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."

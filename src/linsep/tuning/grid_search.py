@@ -1,4 +1,4 @@
-"""Choosing C by held-out rows."""
+"""``tune``: choose C by cross-validation, a validation set or approximate leave-one-out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def tune(  # noqa: PLR0913
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        An estimator of linsep, fitted or not; its own C is not used, and its ``time_limit`` is one for the whole grid.
+        An estimator of linsep, fitted or not. Its own C is not used; its ``time_limit`` applies to the whole grid.
         The steps of a pipeline are fitted to the training rows of every fold, once for all C.
     X, y : array-likes
         As for ``fit``. A scan (``linsep.scan``) may contain y and the weights.
@@ -82,8 +82,8 @@ def tune(  # noqa: PLR0913
     rule : {"best", "one_standard_error"}
         The best mean, or the smallest C within one standard error of it.
     reject : bool
-        Leave the models of a C unfinished once its error is proven to exceed that of another (two classes, "error",
-        rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
+        Stop fitting the models of a C once its error is proven to exceed that of another (two classes, "error",
+        rule "best"); ``Tuning.rejected`` lists these C. If the whole grid is fitted together, no C is rejected.
     refit : bool
         Fit the chosen C to all rows except the test rows.
     keep : bool
@@ -207,7 +207,7 @@ def tune(  # noqa: PLR0913
 def _tune_ratios(
     estimator: Any, X: Any, y: Any, Cs: Any, l1_ratios: Any, how: dict[str, Any]
 ) -> Tuning:
-    """Tune C for every l1_ratio on the same folds, and take the ratio whose chosen C has the best mean score."""
+    """Tune C for every l1_ratio on the same folds; return the result whose chosen C has the best mean score."""
     began, model = perf_counter(), tunable_parts(estimator, "tune").model
     if "l1_ratio" not in model.get_params(deep=False):
         raise BadInput(
@@ -220,7 +220,7 @@ def _tune_ratios(
     if not len(ratios) or not ((ratios >= 0.0) & (ratios <= 1.0)).all():
         raise BadInput(f"l1_ratios must be numbers from 0 to 1, got {l1_ratios!r}.")
     if hasattr(how["cv"], "split") and how["test"] is None and y is not None:
-        # a splitter may draw other folds in every call
+        # A splitter may draw different folds in every call, but all ratios must be compared on the same folds.
         pairs = how["cv"].split(np.zeros((_num_samples(y), 1)), np.asarray(y), how["groups"])
         how = {**how, "cv": list(pairs)}
     found = {
@@ -234,7 +234,7 @@ def _tune_ratios(
 
 
 def tunable_parts(estimator: Any, caller: str) -> Parts:
-    """Steps and model of a pipeline or an estimator; refused if the model has no parameter C."""
+    """Return steps and model of a pipeline or an estimator; raise if the model has no parameter C."""
     if isinstance(estimator, type):
         raise BadInput(
             f"{caller} needs an estimator, got the class {estimator.__name__}; give {estimator.__name__}()."
@@ -250,17 +250,17 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
 
 
 def _copy_with(estimator: Any, **params: float) -> Any:
-    """An unfitted copy of an estimator or a pipeline, whose model has these parameters."""
+    """Return an unfitted copy of an estimator or a pipeline, with the given parameters of the model."""
     before = f"{final_step(estimator)}__" if isinstance(estimator, Pipeline) else ""
     return clone(estimator).set_params(**{before + name: value for name, value in params.items()})
 
 
 def read(parts: Parts, X: Any, y: Any, weight: Any) -> LabelledRows:
-    """X, y and weights as the fits will see them: what is refused is refused before anything is fitted.
+    """Validate X, y and weights before anything is fitted, and return them in the form that the fits use.
 
-    Rows that the steps of a pipeline will read are left alone. A frame stays one, because its columns have names; a
-    scan hands over its target and weights. Of rows on a cluster the targets and weights come here, 8 bytes for each
-    row; the rows are made once and stay there.
+    Rows that the steps of a pipeline transform are not validated. A frame is kept, because its columns have names; a
+    scan is separated from its target and weights. On a cluster, rows are computed once and stay there, while targets
+    and weights are copied to the client, 8 bytes per row.
     """
     if location_of(X) is Location.CLUSTER:
         return LabelledRows(*persist(X, y, weight))
@@ -306,7 +306,7 @@ def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
 def _test_score(
     model: Any, data: LabelledRows, rows: IntArray, score: Score
 ) -> tuple[float, float | None]:
-    """Score on the rows of the test part, and for an unweighted error its 95 % upper confidence bound."""
+    """Return the score on the test rows and, for an unweighted error, its 95 % upper confidence bound."""
     value = separate.score_held_out(score, model, data, rows)
     if score.name != "error" or data.weight is not None:
         return value, None
@@ -315,7 +315,7 @@ def _test_score(
 
 
 def warn_uncertified(certificates: Iterable[Optimality], whole: str) -> None:
-    """Warn the caller of ``tune`` or ``path`` of models that are not certified."""
+    """Issue a ConvergenceWarning to the caller of ``tune`` or ``path`` if models are not certified."""
     proofs = tuple(certificates)
     short = [proof for proof in proofs if not proof.certified]
     if short:

@@ -1,4 +1,4 @@
-"""The values of C to try."""
+"""Grids of values of C."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linsep.errors import BadInput
 
 DEFAULT = 10
 LOWEST, HIGHEST = 1e-4, 1e4
-MOST = 1_000_000  # values of a grid
+MOST = 1_000_000  # largest number of values of a grid
 
 
 def grid_of(Cs: Any) -> FloatArray:
-    """Rising positive values of C: those given, or as many as said from 1e-4 to 1e4."""
+    """Return positive values of C in increasing order: those given, or that many from 1e-4 to 1e4, log-spaced."""
     if Cs is None:
         Cs = DEFAULT
     if isinstance(Cs, int | np.integer) and type(Cs) is not bool:

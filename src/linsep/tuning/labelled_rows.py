@@ -1,4 +1,4 @@
-"""Rows with their labels and weights, of which every model of a grid sees some."""
+"""Rows with labels and weights, from which the training and held-out rows of a grid are taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.pipelines import take_rows
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """n rows with labels or targets, and weights if there are any, in memory, on disk or on a cluster."""
+    """Rows with labels or numeric targets, and weights if there are any, in memory, on disk or on a cluster."""
 
     X: Any
     y: npt.NDArray[Any]
@@ -24,11 +24,11 @@ class LabelledRows:
 
     @property
     def location(self) -> Location:
-        """Where the rows are stored."""
+        """Location of the rows: memory, disk or cluster."""
         return location_of(self.X)
 
     def take(self, rows: IntArray | None) -> LabelledRows:
-        """The rows of these numbers, or all. On disk and on a cluster all rows stay, the others with weight 0."""
+        """Return the given rows, or all for None. On disk and on a cluster, the other rows stay with weight 0."""
         if rows is None:
             return self
         if self.location is not Location.MEMORY:
@@ -37,7 +37,7 @@ class LabelledRows:
         return LabelledRows(take_rows(self.X, rows), self.y[rows], weight)
 
     def send(self, rows: IntArray, purpose: str) -> LabelledRows:
-        """``take``, with labels and weights that are sent to the workers of a cluster once for all values of C."""
+        """Return ``take(rows)``; on a cluster, labels and weights are sent to the workers once for all values of C."""
         if not isinstance(self.X, PersistedRows):
             return self.take(rows)
         y: Any = self.X.send("y", self.y, lambda: self.y)
@@ -45,7 +45,7 @@ class LabelledRows:
         return LabelledRows(self.X, y, weight)
 
     def weights_within(self, rows: IntArray) -> FloatArray:
-        """The weights of all n rows, 0 outside the given ones."""
+        """Return the weights of all n rows, set to 0 outside the given ones."""
         out = np.zeros(len(self.y))
         out[rows] = 1.0 if self.weight is None else self.weight[rows]
         return out

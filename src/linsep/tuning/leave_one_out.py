@@ -1,11 +1,11 @@
-"""Approximate leave-one-out: what each row would have been given by a model that had not seen it.
+"""Approximate leave-one-out scores: the score of each row by a model fitted without that row.
 
 At the optimum of lam/2 |w|^2 + sum s l(m) on all rows, a Newton step without row i changes the margin of row i to
 
     m_i + s_i l'(m_i) q_i / (1 - s_i l''(m_i) q_i),      q_i = x~_i' H^-1 x~_i,   x~ = (x, 1),
 
-with H the Hessian of all rows: a fit and one more visit of the rows for each C, in place of n fits. Exact for the
-squared loss, whose Newton step is; otherwise an approximation without a bound on its error, and called one.
+with H the Hessian on all rows. Each C needs one fit and a few more passes instead of n fits. The result is exact for
+the squared loss, whose Newton step is exact; for other losses it is an approximation without an error bound.
 
 Pregibon, Logistic regression diagnostics, 1981; Rad and Maleki, A scalable estimate of the out-of-sample prediction
 error via approximate leave-one-out cross-validation, 2020.
@@ -30,13 +30,13 @@ from linsep.train import Fit, train
 from linsep.train_grid import Fits, fit_by_engine, fit_without_factor
 from linsep.tuning.splits import LEAVE_ONE_OUT
 
-LARGEST = 2000  # features: H is decomposed for each C
-_CHUNK = 4 << 20  # numbers of X in a chunk of rows
-_DROP = 1e-13  # relative eigenvalue below which nothing curves
+LARGEST = 2000  # largest number of features, because H is decomposed for each C
+_CHUNK = 4 << 20  # entries of X per chunk of rows
+_DROP = 1e-13  # relative eigenvalue below which a direction is taken to have no curvature
 
 
 def refuse(given: GridProblem | None) -> None:
-    """Say why a problem has no approximate leave-one-out, if so."""
+    """Raise if approximate leave-one-out is not possible for a problem, with the reason."""
     needs = f"cv={LEAVE_ONE_OUT!r} needs"
     if given is None:
         raise Refused(
@@ -61,7 +61,7 @@ def refuse(given: GridProblem | None) -> None:
 
 
 def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
-    """A fit to all rows for each C, rising."""
+    """Return a fit to all rows for each C, in increasing order."""
     grid = given.with_grid(Cs)
     found = fit_without_factor(grid, _fit_all)
     assert found is not None
@@ -69,7 +69,7 @@ def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
 
 
 def _fit_all(grid: GridProblem) -> Fits:
-    """A fit to all rows for each C, together or one after another."""
+    """Fit all rows for each C, together if the loss allows it, otherwise one after another with warm starts."""
     if smooth.applies(grid):
         return fit_by_engine(grid, smooth, HeldOut())
     fits: list[Fit] = []
@@ -82,7 +82,7 @@ def _fit_all(grid: GridProblem) -> Fits:
 
 
 def scores(given: GridProblem, fit: Fit) -> FloatArray:
-    """The score of each row as one Newton step without it would change it, (n,)."""
+    """Return the score of each row after one Newton step without that row, (n,)."""
     loss = given.recipe.loss
     assert not isinstance(loss, CoupledLoss)
     n, d = given.rows.shape
@@ -91,7 +91,7 @@ def scores(given: GridProblem, fit: Fit) -> FloatArray:
     weight = np.ones(n) if given.weight is None else given.weight
     order = d + given.recipe.fit_intercept
     mu = np.zeros(d)
-    if order > d:  # centred rows, as in the Hessians of the solvers: large means cancel nothing
+    if order > d:  # centred rows avoid cancellation if columns have large means
         mu = sum(X.sum(axis=0) for X in _chunks(given.rows, mu)) / n
     z = np.concatenate([X @ w for X in _chunks(given.rows, mu)]) + (b + mu @ w)
     m = sign * z + (0.0 if given.offset is None else given.offset)
@@ -112,7 +112,7 @@ def scores(given: GridProblem, fit: Fit) -> FloatArray:
 
 
 def _chunks(X: Any, mu: FloatArray) -> Iterator[FloatArray]:
-    """Stretches of rows less mu, as dense arrays."""
+    """Yield chunks of rows minus mu, as dense arrays."""
     rows = max(1, _CHUNK // max(1, X.shape[1]))
     for lo in range(0, X.shape[0], rows):
         part = X[lo : lo + rows]
@@ -120,7 +120,7 @@ def _chunks(X: Any, mu: FloatArray) -> Iterator[FloatArray]:
 
 
 def _inverse_root(H: FloatArray) -> FloatArray:
-    """T with T T' = H^-1 on the directions that have curvature."""
+    """Return T with T T' = H^-1, restricted to the directions that have curvature."""
     diagonal = np.sqrt(np.diagonal(H))
     scale = np.where(diagonal > 0.0, diagonal, 1.0)
     values, vectors = lapack(np.linalg.eigh, H / np.outer(scale, scale))

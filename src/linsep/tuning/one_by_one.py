@@ -1,4 +1,4 @@
-"""The models of a grid one after another: C rising, each from the one before."""
+"""Fitting of the models of a grid one by one, in increasing order of C, with warm starts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from linsep.pipelines import final_step
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.scoring import Score
 
-# Numbers of X between which folds are fitted side by side. The fits of fewer are mostly Python, which runs one thread
-# at a time; folds of more fill the threads one after another, and take less memory so.
+# Range of the number of entries of X in which folds are fitted in parallel. Smaller fits spend most of their time in
+# Python, which runs one thread at a time; larger ones use all threads by themselves, and need less memory one by one.
 _WORTH_A_THREAD, _SIDE_BY_SIDE = 20_000, 20_000_000
 _SCORED = 4096  # rows scored together
 
@@ -39,16 +39,17 @@ def fit(model: Any, data: LabelledRows) -> None:
 
 
 def _weight_keyword(model: Any) -> str:
-    """Argument of ``fit`` that brings the weights to the model; the steps of a pipeline do not get them."""
+    """Return the argument of ``fit`` that passes weights to the model, but not to the steps of a pipeline."""
     if not isinstance(model, Pipeline) or get_config()["enable_metadata_routing"]:
         return "sample_weight"
     return f"{final_step(model)}__sample_weight"
 
 
 def score_held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray) -> float:
-    """The score of a model on these rows; rows on disk or on a cluster are all predicted, the others with weight 0.
+    """Return the score of a model on the given rows.
 
-    On a cluster a score that is a mean over rows is made by the workers, which send only sums.
+    On disk and on a cluster, all rows are predicted, the others with weight 0. On a cluster, a score that is a mean
+    over rows is computed by the workers, which send only sums.
     """
     if score.is_mean and isinstance(data.X, PersistedRows):
         sent = data.send(rows, "held out")
@@ -60,7 +61,7 @@ def score_held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray)
 
 
 def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> FloatArray:
-    """x.w + b of these rows by each of the models, (models, rows)."""
+    """Return the scores x.w + b of the given rows for each model, (models, rows)."""
     W = np.hstack(Ws)
     z = np.empty((W.shape[1], len(rows)))
     for low in range(0, len(rows), _SCORED):
@@ -72,7 +73,7 @@ def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> Flo
 def _weigh(
     of: Callable[..., float], model: Any, x: Any, y: npt.NDArray[Any], s: FloatArray
 ) -> FloatArray:
-    """On a worker: a mean score times the weight of its rows, and this weight."""
+    """Return a mean score times the total weight of its rows, and this weight, on a worker."""
     mass = float(s.sum())
     return np.array([mass * of(model, x, y, s) if mass else 0.0, mass])
 
@@ -85,8 +86,8 @@ def models(
 ) -> Iterator[tuple[int, int, Any]]:
     """Yield (number of C, fold, fitted model), fold by fold.
 
-    Whether a model is certified is for the caller to say, once for all of them. Folds of modest size, whose fits would
-    leave threads idle, are fitted side by side, each by one thread: the bits are the same.
+    Fits do not warn; the caller reports all uncertified models together. Folds of moderate size, whose fits would
+    leave threads idle, are fitted in parallel with one thread each; results are bit-identical.
     """
     plain = clone(estimator)
     given = plain.get_params(deep=False)
@@ -122,22 +123,22 @@ def models(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Fits that do not warn when they end above tol."""
+    """Suppress the warnings of fits that end above tol."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 
 def _threads(given: dict[str, Any]) -> int:
-    """Threads that the estimator may use; one if it does not say."""
+    """Return the number of threads that the estimator may use, 1 if it has no such parameter."""
     if "n_threads" not in given:
         return 1
     return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
 
 
 def _rising(model: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
-    """The model of each C, from the one before."""
+    """Yield the model of each C, fitted with a warm start from the previous one."""
     for C in Cs.tolist():
         model.set_params(C=C)
         fit(model, data)
-        yield copy(model)  # a fit replaces the fitted attributes, it does not change them
+        yield copy(model)  # shallow: a fit replaces the fitted attributes and never mutates them

@@ -1,4 +1,4 @@
-"""The path of models as C rises."""
+"""``path``: fit and certify a model for every C of a grid."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def path(
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        An estimator of linsep with a parameter C; it is not changed, and its ``time_limit`` is one for the whole path.
+        An estimator of linsep with a parameter C. It is not changed; its ``time_limit`` applies to the whole path.
         The steps of a pipeline are fitted once, and the coefficients are those of the transformed features.
     X, y : array-likes
         As for ``fit``; X may be a scan.
@@ -96,7 +96,7 @@ class _Model(NamedTuple):
 
 
 def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
-    """The models of all C, fitted together; None if no engine takes them."""
+    """Fit the models of all C together; return None if no engine supports the problem."""
     asked = None if data.location is Location.CLUSTER else tunable(estimator)
     problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
     fits = None if problem is None else fit_grid(problem.with_grid(grid.tolist()))
@@ -107,7 +107,7 @@ def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[
 
 
 def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) -> list[_Model]:
-    """The models of rising C, each from the one before."""
+    """Fit the models in increasing order of C, each with a warm start from the previous one."""
     model = clone(estimator)
     if "warm_start" in model.get_params(deep=False):
         model.set_params(warm_start=True)

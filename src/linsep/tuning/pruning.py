@@ -1,10 +1,11 @@
-"""Values of C that are proven to lose before their models are finished.
+"""Early rejection of values of C by proven bounds on their held-out errors, before their models are finished.
 
-A certificate bounds |w - w*| <= r. For a convex loss that encloses the score of every row by the optimum: x.w* lies
-within |x| r of x.w, and the best intercept rises as scores of training rows fall, so it lies between the best ones
-for all scores raised and all lowered by |x| r. Held-out rows whose whole interval is on the wrong side are errors of
-the optimum, those with one end there may be: bounds on its error. A C whose least mean error is above the largest
-of another one cannot be chosen, and its models need not be finished.
+A certificate bounds |w - w*| <= r, which encloses the score of every row at the optimum: x.w* lies within |x| r of
+x.w. For a convex loss, the optimal intercept decreases as the scores of the training rows increase, so it lies between
+the optimal intercepts for all scores raised and for all scores lowered by |x| r. Held-out rows whose whole interval is
+on the wrong side are errors of the optimum, and those whose interval contains 0 may be, which bounds its error. A C
+whose lower bound on the mean error exceeds the upper bound of another C cannot be chosen, so its models need not be
+finished.
 
 Shibagaki, Suzuki, Karasuyama and Takeuchi, Regularization path of cross-validation error lower bounds, 2015.
 """
@@ -27,13 +28,13 @@ from linsep.tuning.labelled_rows import LabelledRows
 
 Bounds = tuple[float, float]
 
-TOL = 5e-5  # of the models whose errors are bounded first; a hinge ends at its exact optimum, as a rule, below 1e-4
+TOL = 5e-5  # tol of the first, rough fits; below 1e-4 the hinge usually ends at its exact optimum
 _HALVINGS = 60
 _ROUNDING = 1e-12  # relative rounding error of a sum
 
 
 def refuse(estimator: Any, y: npt.NDArray[Any], classifier: bool, scoring: str, rule: str) -> None:
-    """Say why nothing could be rejected, if so."""
+    """Raise if ``reject=True`` is not supported for these arguments, with the reason."""
     classes = len(np.unique(y)) if classifier else 0
     option = "reject=True"
     if scoring != "error":
@@ -59,9 +60,9 @@ def models(
     pairs: Sequence[tuple[IntArray, IntArray]],
     rejected: dict[float, Bounds],
 ) -> Iterator[tuple[int, int, Any]]:
-    """Fit models in order of C; a C that is proven to lose keeps its unfinished model.
+    """Yield (number of C, fold, model); a C that is proven not to be the best keeps its unfinished models.
 
-    ``rejected`` gets those C with the bounds on their mean error.
+    Such C are added to ``rejected``, with the bounds on their mean error.
     """
     tol = estimator.get_params(deep=False)["tol"]
     rough = clone(estimator).set_params(tol=max(tol, TOL))
@@ -88,14 +89,14 @@ Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
 
 
 def signed_part(model: Any, data: LabelledRows) -> Part:
-    """Rows, signs of the two classes of the model, and weights."""
+    """Return rows, signs (-1 and +1 for the two classes of the model) and weights."""
     X = data.X if sp.issparse(data.X) else np.asarray(data.X, dtype=np.float64)
     sign = np.where(data.y == model.classes_[1], 1.0, -1.0)
     return X, sign, np.ones(len(sign)) if data.weight is None else data.weight
 
 
 def error_bounds(model: Any, train: Part, held: Part) -> Bounds:
-    """Least and largest error on the held-out rows of the optimum that the model approximates."""
+    """Return bounds on the held-out error of the exact optimum that the model approximates."""
     r = float(model.certificate_.coef_error)
     if not np.isfinite(r):
         return 0.0, 1.0
@@ -118,16 +119,16 @@ def error_bounds(model: Any, train: Part, held: Part) -> Bounds:
 def intercepts(
     loss: Loss, sign: FloatArray, z: FloatArray, reach: FloatArray, weight: FloatArray, b: float
 ) -> Bounds:
-    """Between which the best intercept lies for any scores within ``reach`` of z.
+    """Return an interval that contains the optimal intercept for any scores within ``reach`` of z.
 
-    The slope of the loss by b, F(b) = sum s sign l'(sign (z + b)), rises with b and with every score.
+    The derivative of the loss with respect to b, F(b) = sum s sign l'(sign (z + b)), increases with b and every score.
     """
 
     def slope(b: float, scores: FloatArray) -> Bounds:
         terms = weight * sign * loss.slope(sign * (scores + b))
         return float(terms.sum()), float(_ROUNDING * np.abs(terms).sum())
 
-    def below(b: float) -> bool:  # surely smaller than every best intercept
+    def below(b: float) -> bool:  # provably smaller than every optimal intercept
         total, error = slope(b, z + reach)
         return total < -error
 
@@ -139,7 +140,7 @@ def intercepts(
 
 
 def _last(sure: Callable[[float], bool], b: float, way: float) -> float:
-    """The point nearest to b on that side of it that is surely beyond; infinite if none is found."""
+    """Return about the nearest point to b in direction ``way`` for which ``sure`` holds, by bisection, or infinity."""
     step = 1e-6 * max(1.0, abs(b))
     for _ in range(_HALVINGS):
         if sure(b + way * step):
@@ -155,13 +156,13 @@ def _last(sure: Callable[[float], bool], b: float, way: float) -> float:
 
 
 def lengths(X: Any) -> FloatArray:
-    """|x| of every row."""
+    """Return the norms |x| of all rows."""
     if sp.issparse(X):
         return np.asarray(np.sqrt(X.multiply(X).sum(axis=1))).ravel()
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
 
 
 def losing(bounds: FloatArray) -> BoolArray:
-    """Which C cannot have the least mean error; ``bounds`` is (c, folds, 2)."""
+    """Return which C cannot have the smallest mean error; ``bounds`` is (c, folds, 2)."""
     mean = bounds.mean(axis=1)
     return np.asarray(mean[:, 0] > mean[:, 1].min())

@@ -1,4 +1,4 @@
-"""What tuning hands back: the validation curve, the chosen C, the certificates, the path."""
+"""Results of ``tune`` and ``path``: validation curve, chosen C, certificates, models of the path."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ValidationCurve:
     Attributes
     ----------
     Cs : ndarray (c,)
-        In increasing order.
+        Values of C, in increasing order.
     scores : ndarray (c, folds)
-        Score of each model on the rows it has not seen.
+        Score of each model on its held-out rows.
     scoring : str
-        What the scores are.
+        Name of the score.
     greater_is_better : bool
-        Whether a good score is a large one (it is not for "error" and "log_loss").
+        Whether larger scores are better (not so for "error" and "log_loss").
     approximate : bool
-        Whether the scores are those of approximate leave-one-out, (c, 1), and not of models without the rows.
+        Whether the scores are approximate leave-one-out, (c, 1), instead of scores of models fitted without the rows.
     """
 
     Cs: FloatArray
@@ -48,7 +48,7 @@ class ValidationCurve:
 
     @property
     def utilities(self) -> FloatArray:
-        """Scores (c, folds), greater is better: accuracy for "error", minus the score for losses."""
+        """Scores (c, folds) for which greater is better: accuracy for "error", minus the score for losses."""
         if self.greater_is_better:
             return self.scores
         return 1.0 - self.scores if self.scoring == "error" else -self.scores
@@ -57,7 +57,7 @@ class ValidationCurve:
     def standard_error(self) -> FloatArray:
         """Standard error of the mean, (c,); nan with one fold.
 
-        It treats the folds as independent, which they are not quite: their training rows overlap.
+        It treats the folds as independent, although their training rows overlap.
         """
         folds = self.scores.shape[1]
         if folds == 1:
@@ -66,7 +66,7 @@ class ValidationCurve:
 
     @property
     def best(self) -> int:
-        """Position of the best mean; of several equal ones the smallest C."""
+        """Position of the best mean; ties are resolved in favour of the smallest C."""
         mean = -self.mean if self.greater_is_better else self.mean
         return int(np.nanargmin(mean))
 
@@ -79,9 +79,9 @@ class ValidationCurve:
         return int(np.flatnonzero(mean <= limit)[0])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw it by ``linsep.plot.validation_curve``: mean and standard deviation of the folds. Returns the axes.
+        """Plot mean and standard deviation of the folds with ``linsep.plot.validation_curve``; return the axes.
 
-        The choice of the one-standard-error rule is marked where it is another than the best.
+        The choice of the one-standard-error rule is marked if it differs from the best.
         """
         best, within = self.best, self.within_one_error
         ax = linsep.plot.validation_curve(self.Cs, self.scores, best=float(self.Cs[best]), ax=ax)
@@ -112,9 +112,9 @@ class ValidationCurve:
 
 
 def cv_results(params: Sequence[Mapping[str, float]], utilities: FloatArray) -> dict[str, Any]:
-    """Table of a search with the keys of scikit-learn's ``cv_results_``: ``pandas.DataFrame`` shows it.
+    """Return the results of a search with the keys of scikit-learn's ``cv_results_``, for ``pandas.DataFrame``.
 
-    ``utilities`` (models, folds) are greater-is-better; equal means share the smallest rank.
+    ``utilities`` (models, folds) are scores for which greater is better; equal means share the smallest rank.
     """
     mean = utilities.mean(axis=1)
     names = dict.fromkeys(name for one in params for name in one)
@@ -132,7 +132,7 @@ def cv_results(params: Sequence[Mapping[str, float]], utilities: FloatArray) -> 
 
 @dataclass(frozen=True)
 class GridRecord:
-    """One model of the grid is done: when, in seconds since tuning began, and what it cost."""
+    """Record of a fitted model of the grid: seconds since tuning began, passes and relative gap."""
 
     C: float
     fold: int
@@ -150,10 +150,11 @@ class Tuning:
     best_C : float
         The chosen C.
     rule : {"best", "one_standard_error"}
-        How it was chosen from the curve.
+        Rule by which it was chosen from the curve.
     curve : ValidationCurve
+        Held-out scores of every C.
     certificates : ndarray of Optimality (c, folds)
-        One for every model of the grid.
+        Certificate of every model of the grid.
     best_estimator_ : estimator or None
         Fitted with the chosen C to all rows except the test rows; None with refit=False.
     test_score : float or None
@@ -161,17 +162,18 @@ class Tuning:
     test_bound : float or None
         With scoring="error": 95 % upper confidence bound on the true error (exact binomial).
     seconds : float
+        Time of the whole search.
     trace : tuple of GridRecord
-        The models of the grid in the order in which they were done. Models fitted together share their passes evenly.
+        The models of the grid in the order of completion. Models fitted together share their passes evenly.
     rejected : dict of C to (least, largest)
         With reject=True: the values of C whose models were left unfinished, and proven bounds on their mean error.
-        Their scores are those of the unfinished models, and their certificates hold for the tol these were left at.
+        Their scores and certificates are those of the unfinished models, which were fitted to a larger tol.
     coefs, intercepts : ndarray (c, folds, k, d) and (c, folds, k), or None
-        Of every model of the grid, with keep=True.
+        Coefficients and intercepts of every model of the grid, with keep=True.
     best_l1_ratio : float or None
-        The chosen ``l1_ratio``, if several were tried; curve, certificates and trace are those of this one.
+        The chosen ``l1_ratio``, if several were tried; curve, certificates and trace belong to it.
     by_l1_ratio : dict of float to Tuning
-        The outcome of every ``l1_ratio`` that was tried.
+        The result for every ``l1_ratio`` that was tried.
     """
 
     best_C: float
@@ -197,7 +199,7 @@ class Tuning:
 
     @property
     def cv_results_(self) -> dict[str, Any]:
-        """Scores of the whole grid, with scikit-learn's keys; the greater is the better."""
+        """Scores of the whole grid with the keys of scikit-learn's ``GridSearchCV``; greater is better."""
         if not self.by_l1_ratio:
             return cv_results([{"C": float(C)} for C in self.curve.Cs], self.curve.utilities)
         params = [
@@ -210,7 +212,7 @@ class Tuning:
 
     @property
     def best_params_(self) -> dict[str, float]:
-        """The chosen C, and l1_ratio if several were tried."""
+        """Chosen C, and l1_ratio if several were tried."""
         chosen = {"C": self.best_C}
         return chosen if self.best_l1_ratio is None else {**chosen, "l1_ratio": self.best_l1_ratio}
 
@@ -221,7 +223,7 @@ class Tuning:
 
     @property
     def best_score_(self) -> float:
-        """Mean score of the choice; the greater is the better."""
+        """Mean held-out score of the choice; greater is better."""
         return float(self.cv_results_["mean_test_score"][self.best_index_])
 
     @property
@@ -277,12 +279,15 @@ class Path:
     Attributes
     ----------
     Cs : ndarray (c,)
-        In increasing order.
+        Values of C, in increasing order.
     coefs : ndarray (c, k, d)
+        Coefficients of each model.
     intercepts : ndarray (c, k)
+        Intercepts of each model.
     certificates : tuple of Optimality
+        Certificate of each model.
     n_passes : float
-        Passes over the data for all of them.
+        Passes over the data for all models together.
     """
 
     Cs: FloatArray

@@ -1,4 +1,4 @@
-"""Scores of held-out rows: error, log-loss, AUC, or whatever scikit-learn calls a scorer."""
+"""Scores on held-out rows: error, log-loss, AUC, mean squared or absolute error, or any scorer of scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NAMES = ("error", "log_loss", "auc")
 
 @dataclass(frozen=True)
 class Score:
-    """A name, an orientation, and the function (model, X, y, weight) -> float."""
+    """Score with its name, its orientation, and the function (model, X, y, weight) -> float."""
 
     name: str
     greater_is_better: bool
     of: Callable[[Any, Any, npt.NDArray[Any], Any], float]
-    is_mean: bool = False  #: over the rows, so that parts of them may be scored apart
+    is_mean: bool = False  #: whether it is a mean over rows, which can be computed in parts
 
 
 def resolve(scoring: Any, regression: bool) -> Score:
-    """The score of that name; None means error for classes, mean squared error for targets."""
+    """Return the score for a name or scorer; None means error for classes, mean squared error for numeric targets."""
     if scoring is None:
         scoring = "mean_squared_error" if regression else "error"
     if isinstance(scoring, str) and scoring in _OWN:
@@ -54,7 +54,7 @@ def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
             return float(scorer(model, X, y))
         except LinsepError:
             raise
-        except Exception as error:  # whatever a function of the user raises
+        except Exception as error:  # a user's function may raise anything
             name = getattr(scorer, "__name__", scorer)
             raise BadInput(
                 f"scoring={name} failed on a fold ({type(error).__name__}: {error}); it must be a function "
@@ -65,7 +65,7 @@ def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
 
 
 def mean(values: npt.NDArray[Any], weight: Any) -> float:
-    """The mean, weighted or not."""
+    """Return the mean of the values, weighted unless ``weight`` is None."""
     return float(np.average(values, weights=weight))
 
 

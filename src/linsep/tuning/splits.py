@@ -1,4 +1,4 @@
-"""Training rows and held-out rows of each model of the grid."""
+"""Splits of the rows into training and held-out rows of each fold, and a test set."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from linsep.errors import BadInput
 
 LEAVE_ONE_OUT = "loo-approximate"
 
-_CLASSES = 64  # each is looked for in all labels; of more, scikit-learn makes the folds
+_CLASSES = 64  # with more classes scikit-learn makes the folds, as here each costs a pass over y
 
 
 def leaves_one_out(cv: Any) -> bool:
-    """Whether approximate leave-one-out was asked for: there are no folds then."""
+    """Return whether ``cv`` requests approximate leave-one-out, which has no folds."""
     return isinstance(cv, str) and cv == LEAVE_ONE_OUT
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Pairs of row numbers (trained on, held out), and the rows of the test part.
+    """Row numbers (training, held out) of each fold, and the rows of the test set.
 
-    Folds that cut all rows, but those of the test part, into pieces are kept as the number of the fold of each row.
+    Folds that partition all rows outside the test set are stored as the fold number of each row.
     """
 
     listed: tuple[tuple[IntArray, IntArray], ...]
     test: IntArray | None
-    rest: IntArray | None  #: all rows outside the test part; None if there is none
-    fold: IntArray | None = None  #: of each of these rows, in place of ``listed``
+    rest: IntArray | None  #: all rows outside the test set; None if there is no test set
+    fold: IntArray | None = None  #: fold number of each of these rows, instead of ``listed``
 
     @cached_property
     def pairs(self) -> tuple[tuple[IntArray, IntArray], ...]:
-        """Row numbers (trained on, held out) of each fold."""
+        """Row numbers (training, held out) of each fold."""
         if self.fold is None:
             return self.listed
         inside = [self.fold == f for f in range(self.count)]
@@ -51,21 +51,21 @@ class Splits:
 
     @property
     def count(self) -> int:
-        """How many models each C has."""
+        """Number of folds, which is the number of models per C."""
         return len(self.listed) if self.fold is None else int(self.fold.max()) + 1
 
     @property
     def sizes(self) -> list[int]:
-        """How many rows are held out from each."""
+        """Number of held-out rows of each fold."""
         if self.fold is not None:
             sizes: list[int] = np.bincount(self.fold).tolist()
             return sizes
         return [len(held) for _, held in self.listed]
 
     def parts(self, n: int) -> IntArray | None:
-        """The part of each row, if the held-out parts are disjoint and each model sees all other rows.
+        """Return the fold of each row if the folds are disjoint and each model is trained on all other rows, else None.
 
-        Then a grid can be fitted together. Rows of a test part, which no model sees, rule it out.
+        Only then can a grid be fitted together. Rows of a test set, on which no model is trained, rule it out.
         """
         if self.fold is not None:
             return self.fold if len(self.fold) == n else None
@@ -84,7 +84,7 @@ class Splits:
         return part
 
     def renumber(self) -> Splits:
-        """Pairs of row numbers, renumbered within ``rest``."""
+        """Return the splits with row numbers relative to ``rest``."""
         if self.rest is None or self.fold is not None:
             return Splits(self.listed, None, None, self.fold)
         at = np.empty(int(self.rest.max()) + 1, dtype=np.int64)
@@ -102,7 +102,7 @@ def make(
     classifier: bool,
     seed: int | None,
 ) -> Splits:
-    """Splits of the n rows of y: first the test part, then folds or one validation part of the rest."""
+    """Split the n rows of y: first the test set, then folds or a validation set of the remaining rows."""
     n = len(y)
     rows = np.arange(n)
     held_out = None
@@ -125,17 +125,17 @@ def make(
 def _stratified_folds(
     y: npt.NDArray[Any], cv: Any, classifier: bool, seed: int | None
 ) -> IntArray | None:
-    """The fold of each row where classes are cut into a number of folds: those of StratifiedKFold, without its sorting.
+    """Return the fold of each row for an integer ``cv``: the folds of StratifiedKFold, computed without sorting.
 
-    All rows in order of their classes, by first appearance, are dealt out to the folds in turn; what a fold gets of a
-    class are rows that follow each other, or, with a seed, any. None where that is not asked for, or cannot be.
+    The classes, in order of first appearance, are distributed over the folds in turn; within a class, each fold
+    gets consecutive rows or, with a seed, random ones. Return None if ``cv`` or y calls for other folds.
     """
     if not classifier or type(cv) is bool or not isinstance(cv, int | np.integer) or cv < 2:
         return None
     if y.ndim != 1 or y.dtype.kind not in "biuUf" or not len(y):
         return None
     labels, counts = np.unique(y, return_counts=True)
-    # Numbers that are not whole are no classes.
+    # Fractional numbers are not class labels.
     numbers = y.dtype.kind != "f" or bool((labels == np.round(labels)).all())
     if not numbers or len(labels) > _CLASSES or counts.min() < cv:
         return None
@@ -187,7 +187,7 @@ def _count(rows: int) -> str:
 
 
 def _numbers(rows: IntArray, at: Any) -> IntArray:
-    """rows[at], without a copy where rows is 0, 1, 2, ... and at is within it."""
+    """Return rows[at], without a copy if rows is 0, 1, 2, ... and ``at`` is in range."""
     numbers: npt.NDArray[Any] = np.asarray(at)
     plain = len(numbers) and numbers.dtype == np.int64 and rows[-1] == len(rows) - 1
     within = plain and numbers.min() >= 0 and numbers.max() < len(rows)
@@ -198,7 +198,7 @@ def _numbers(rows: IntArray, at: Any) -> IntArray:
 def _split(
     rows: IntArray, y: npt.NDArray[Any], share: float, classifier: bool, seed: int | None
 ) -> tuple[IntArray, IntArray]:
-    """The rows without a random part of that share, and the part; classes in proportion."""
+    """Split off a random fraction of the rows, stratified by class; return the remaining rows and the part."""
     if classifier:
         labels, counts = np.unique(y, return_counts=True)
         if len(labels) > 1 and counts.min() < 2:

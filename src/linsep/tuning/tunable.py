@@ -1,7 +1,7 @@
-"""What ``tune`` and ``path`` ask of an estimator beyond ``fit``, ``predict`` and a parameter C.
+"""The optional interface by which ``tune`` and ``path`` fit a whole grid of an estimator together.
 
-The linear estimators of linsep have these methods, so that a whole grid is fitted together on rows that are read once.
-Other estimators need none of them: their models are fitted one after another.
+The linear estimators of linsep implement it, so that all models of a grid share their passes over the rows.
+Other estimators need only ``fit``, ``predict`` and a parameter C; their models are fitted one after another.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from linsep.train import Fit
 
 @runtime_checkable
 class Tunable(Protocol):
-    """An estimator that lays open how it reads data and which problem all models of a grid share."""
+    """Protocol of estimators that expose how they read data and the problem that all models of a grid share."""
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
-        """Rows, names of the columns, and targets or labels, as ``fit`` reads them."""
+        """Return rows, column names, and targets or labels, read as ``fit`` reads them."""
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
-        """The problem that the models of every C share; None if there is not one such problem."""
+        """Return the problem that the models of every C share, or None if each must be fitted separately."""
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> Any:
-        """A fitted estimator whose one feature is the score x.w + b of the model ``fit``."""
+        """Return a fitted estimator whose only feature is the score x.w + b of the model ``fit``."""
 
 
 P = ParamSpec("P")
@@ -39,10 +39,7 @@ R = TypeVar("R")
 
 
 def within_its_time_limit(call: Callable[P, R]) -> Callable[P, R]:
-    """``call``, whose first argument is an estimator or a pipeline, ends when the estimator's ``time_limit`` does.
-
-    The limit is one for all its fits together.
-    """
+    """Decorate a function of an estimator or a pipeline so that ``time_limit`` applies to all its fits together."""
 
     @wraps(call)
     def limited(*args: P.args, **given: P.kwargs) -> R:
@@ -55,5 +52,5 @@ def within_its_time_limit(call: Callable[P, R]) -> Callable[P, R]:
 
 
 def tunable(estimator: Any) -> Tunable | None:
-    """The estimator, if it has these methods."""
+    """Return the estimator if it implements ``Tunable``, otherwise None."""
     return estimator if isinstance(estimator, Tunable) else None

@@ -1,11 +1,11 @@
-"""Data on a cluster: the rows stay on the workers, and each pass is one round.
+"""Data sets on a Dask or Spark cluster: the rows stay on the workers, and each pass is one communication round.
 
-A round sends a small function to every partition and adds up the results in a tree of fixed shape
-(``layout.ordered``): neighbours first, in the order of the partitions. Which worker holds a partition, how many
-there are and which finishes first plays no part in it, so it has the same bits for any number of them.
+A round sends a small function to every partition and adds the results in a tree of fixed shape
+(``layout.ordered``): neighbours first, in the order of the partitions. Results are bit-identical for any number of
+workers, because neither the assignment of partitions nor the order of completion affects the additions.
 
-``engine`` says what a cluster must be able to do; ``engines`` holds one module for each library that does it, and only
-these import the library, when it is needed.
+``engine`` defines the operations that a cluster must provide; ``engines`` has one module for each library, and only
+these import the library, on first use.
 """
 
 from linsep.data.cluster.dataset import Cluster

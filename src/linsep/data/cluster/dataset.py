@@ -1,4 +1,4 @@
-"""A data set on a cluster: each pass is one round, and the rows stay on the workers."""
+"""The data set on a cluster: each pass is one communication round, and the rows stay on the workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(Dataset):
-    """Rows on the workers of a cluster, with their targets."""
+    """Data set on the workers of a cluster."""
 
     location = Location.CLUSTER
     X: ClusterRows
@@ -46,7 +46,7 @@ class Cluster(Dataset):
         self.sparse, self.n_entries = X.sparse, X.n_entries
         self.n_threads = n_threads or 1
         self._state: dict[str, Column] = {}
-        self._fetched: dict[str, FloatArray] = {}  # of the state, what was copied to the client
+        self._fetched: dict[str, FloatArray] = {}  # row state that was copied to the client
         self._tasks = X.tasks(self.n_threads)
         self._given = vectors = sign, offset, weight, labels
         target = target_of(*vectors)
@@ -55,7 +55,7 @@ class Cluster(Dataset):
         self.targets = ClusterTargets(X, vectors, self._vectors, self._requests)
 
     def _vectors_of(self, target: Target) -> Column:
-        """Targets of each partition, made and stored by its worker."""
+        """Return the targets of each partition, computed and stored by its worker."""
         return self.engine.map(
             "targets", on_worker.vectors_of, self.X.parts, self.X.places, target=target
         )
@@ -70,7 +70,7 @@ class Cluster(Dataset):
     def sums(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> list[FloatArray]:
-        """One round for all of them."""
+        """Return several sums over all partitions. One round."""
         plain = not notes.get("writes")
         made = self._round(wanted, notes, plain=plain)
         return self._collected(made if plain else self._store_state(made, notes), wanted)
@@ -78,7 +78,7 @@ class Cluster(Dataset):
     def visits(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> tuple[list[FloatArray], list[Any]]:
-        """One round, whose results come with the rows and the row state to prefetch."""
+        """Return several sums and the results of the blocks; also fetch declared rows and row state. One round."""
         made = self._round(wanted, notes, plain=False)
         found = self.engine.pick(made, 1)
         totals = self._collected(self._store_state(made, notes), wanted)
@@ -108,31 +108,31 @@ class Cluster(Dataset):
         )
 
     def _sent(self, fn: Any) -> Column:
-        """A function for all partitions."""
+        """Serialise a function and send it to all partitions."""
         blob = self.engine.dumps(fn)
         self.engine.traffic.rounds += 1
         self.engine.traffic.sent += len(blob) * len(self.X.facts)
         return self.engine.share("function", blob)
 
     def _store_state(self, made: Any, notes: PassNotes) -> Any:
-        """Store the row state that the round writes; return its sums."""
+        """Store references to the row state that the round writes, and return the column of its sums."""
         for at, name in enumerate(notes.get("writes", ())):
             self._state[name] = self.engine.pick(made, 2 + at)
             self._fetched.pop(name, None)
         return self.engine.pick(made, 0)
 
     def _collected(self, sums: Column, wanted: Sequence[tuple[Any, int]]) -> list[FloatArray]:
-        """The ordered totals of the partitions' sums."""
+        """Return the totals of the partitions' sums, added in order and split by function."""
         sizes = [size for _, size in wanted]
         self.engine.traffic.received += 8 * sum(sizes) * len(self.X.facts)
         return np.split(self.engine.total(sums, sum(sizes)), np.cumsum(sizes)[:-1])
 
     def fingerprint(self) -> tuple[Any, list[Any]]:
-        """Checksums of rows and targets (one round); no vectors beside them."""
+        """Return the checksums of rows and targets (one round), and no further vectors."""
         return [self.X.starts.tolist(), self.apply(on_worker.checksums)], []
 
     def apply(self, fn: Callable[..., Any], reads: Sequence[str] = ()) -> list[Any]:
-        """``fn(X, sign, offset, weight, labels, *state)`` of every partition (one round)."""
+        """Return ``fn(X, sign, offset, weight, labels, *state)`` for every partition. One round."""
         blob = self._sent(fn)
         state = [self._state[name] for name in reads]
         columns = self.X.parts, self._vectors, self._tasks, blob, *state
@@ -141,7 +141,7 @@ class Cluster(Dataset):
         return found
 
     def set_row_state(self, name: str, values: FloatArray) -> None:
-        """Send every partition its part."""
+        """Send every partition its part of the values."""
         cuts = pairwise(self.X.starts.tolist())
         parts = [np.ascontiguousarray(values[..., lo:hi]) for lo, hi in cuts]
         self.engine.traffic.sent += values.nbytes
@@ -156,15 +156,15 @@ class Cluster(Dataset):
         return found
 
     def _gathered(self, name: str) -> FloatArray:
-        """Row state on the client; the targets, which are mostly read next, are copied too."""
+        """Copy row state to the client, and the targets too, because they are usually read next."""
         self.targets.fetch()
         parts = self.engine.collect(self._state[name])
         self.engine.traffic.received += bytes_of(parts)
         return np.concatenate(parts, axis=-1)
 
     def stays_remote(self) -> bool:
-        """Whether the client has neither memory nor a directory for all rows."""
-        from linsep.data.cluster.spill import DIRECTORY  # noqa: PLC0415 - which knows this class
+        """Return whether the client has neither memory nor a directory for all rows."""
+        from linsep.data.cluster.spill import DIRECTORY  # noqa: PLC0415 - it imports this class
 
         return not self.fits_memory() and self.engine.setting(DIRECTORY) is None
 
@@ -172,12 +172,12 @@ class Cluster(Dataset):
         """Copy all rows to memory, or to the client's disk if they are too many."""
         if self.fits_memory():
             return self.sample(np.arange(self.n))
-        from linsep.data.cluster.spill import spill  # noqa: PLC0415 - which knows this class
+        from linsep.data.cluster.spill import spill  # noqa: PLC0415 - it imports this class
 
         return spill(self)
 
     def columns(self, chosen: IntArray) -> Cluster:
-        """Copy the chosen features on the workers (no round)."""
+        """Copy the chosen features on the workers. No round, because nothing returns to the client."""
         rows = self.X.columns(chosen)
         sign, offset, weight, labels = (
             None if v is None else RowVector(rows, v.target) for v in self._given
@@ -185,7 +185,7 @@ class Cluster(Dataset):
         return Cluster(rows, sign, offset, weight, labels, self.n_threads)
 
     def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
-        """Copy the given rows to memory (one round, unless the client has them)."""
+        """Copy the given rows to memory. One round, unless the client already has them."""
         X, sign, offset, weight, labels = self._requests.rows(np.asarray(rows, dtype=np.int64))
         if factor is not None:
             weight = factor if weight is None else weight * factor
@@ -196,14 +196,14 @@ class Cluster(Dataset):
         return max(fact.n for fact in self.X.facts)
 
     def close(self) -> None:
-        """Release the row state on the workers; the rows belong to whoever opened them."""
+        """Release the row state on the workers; the rows stay there, because the caller owns them."""
         self._state.clear()
         self._fetched.clear()
         self._requests.store.clear()
 
 
 def _longest(fact: Facts, size: int) -> int:
-    """Bound on the terms added one after another within a partition."""
+    """Bound on the number of sequential additions within a partition."""
     if fact.sparse:
         return fact.n
     return longest_sum(

@@ -1,8 +1,8 @@
-"""What a cluster must be able to do: a map over partitions, an ordered sum, and results that stay on the workers.
+"""The interface of a cluster engine: a map over partitions, an ordered sum, and results that stay on the workers.
 
-Everything else in this package is written in these terms, so that a library for clusters is one module
-(``engines``). Partitions are numbered from 0. A *column* holds one value for each of them: a list of values of the
-client, or whatever an engine returns for values that live on the workers.
+The rest of this package uses only these operations, so a cluster library needs one module
+(``engines``). Partitions are numbered from 0. A *column* has one value per partition: a list of values on the
+client, or the engine's own object for values on the workers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Column = Any
 
 @dataclass
 class Traffic:
-    """What a fit has cost the network.
+    """Network traffic of a fit.
 
-    ``rounds`` counts the times that all partitions, or those concerned, were asked; ``sent`` and ``received`` are
-    bytes of functions and vectors to the partitions, and of sums, rows and vectors from them.
+    ``rounds`` is the number of communication rounds with all or some partitions; ``sent`` counts the bytes of functions
+    and vectors sent to the partitions, ``received`` those of sums, rows and vectors received from them.
     """
 
     rounds: int = 0
@@ -35,10 +35,10 @@ class Traffic:
 
 
 class Engine(ABC):
-    """Tasks on the partitions of one data set.
+    """Base of the engines, which run tasks on the partitions of one data set.
 
-    Tasks are plain functions of their arguments, so that the cluster can run them again when a worker is lost. Values
-    on the workers are released when nothing refers to their column any more.
+    Tasks are pure functions of their arguments, so that the cluster can run them again when a worker is lost. Values
+    on the workers are released when there are no more references to their column.
     """
 
     def __init__(self) -> None:
@@ -55,72 +55,72 @@ class Engine(ABC):
         persist: bool = False,
         **common: Any,
     ) -> Column:
-        """``fn(*values, **common)`` for every partition, or for those ``among``, which the result is a column of.
+        """Return the column of ``fn(*values, **common)`` for every partition, or only for the partitions ``among``.
 
-        ``what`` names the tasks. ``persist``: later tasks read the results, so the workers keep them.
+        ``what`` names the tasks. With ``persist``, the workers store the results for later tasks.
         """
 
     @abstractmethod
     def collect(self, column: Column) -> list[Any]:
-        """The values at the client, in the order of the partitions."""
+        """Copy the values of a column to the client, in the order of the partitions."""
 
     @abstractmethod
     def total(self, column: Column, size: int) -> FloatArray:
-        """Sum of the vectors, of ``size`` numbers, of all partitions in the tree of ``layout.ordered``."""
+        """Return the sum of the partitions' vectors of ``size`` numbers, added in the tree of ``layout.ordered``."""
 
     @abstractmethod
     def send(self, what: str, values: Sequence[Any]) -> Column:
-        """Values of the client, each on the worker of its partition, and again after that is lost."""
+        """Send each value to the worker of its partition; it is sent again if the worker is lost."""
 
     @abstractmethod
     def share(self, what: str, value: Any) -> Column:
-        """One value for all partitions, sent to each worker once."""
+        """Return a column with the same value for all partitions, sent to each worker once."""
 
     @abstractmethod
     def keep(self, column: Column, numbers: Sequence[int]) -> Column:
-        """The column of these partitions only; they are numbered anew in all that follows."""
+        """Restrict the column and the engine to the given partitions, which are renumbered from 0."""
 
     @abstractmethod
     def restart(self) -> Engine:
-        """An engine for the same partitions that counts its traffic from 0."""
+        """Return an engine for the same partitions that counts its traffic from 0."""
 
     @abstractmethod
     def dumps(self, fn: Any) -> bytes:
-        """A function, closures included, in bytes that ``pickle.loads`` reads on a worker."""
+        """Serialise a function with its closures to bytes that ``pickle.loads`` reads on a worker."""
 
     @abstractmethod
     def setting(self, name: str) -> Any:
-        """The user's setting ``linsep.<name>`` in the configuration of the library; None if there is none."""
+        """Return the user's setting ``linsep.<name>`` in the configuration of the cluster library, or None."""
 
     @abstractmethod
     def how_to_set(self, name: str, value: str) -> str:
-        """Text of the call that makes this setting."""
+        """Return the call that makes this setting, as text for a message."""
 
     def pick(self, column: Column, at: int) -> Column:
-        """The ``at``-th entry of the tuples in a column."""
+        """Return the column of the ``at``-th entries of a column of tuples."""
         return self.map(f"pick{at}", pick, column, at=at)
 
 
 def pick(values: tuple[Any, ...], at: int) -> Any:
-    """One of several results of a task."""
+    """Return one of several results of a task."""
     return values[at]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Raw rows, targets and weights of every partition, as the user gave them."""
+    """Raw rows, targets and weights of every partition, before validation."""
 
     engine: Engine
     x: Column
-    count: int  #: partitions
+    count: int  #: number of partitions
     y: Column | None
     weight: Column | None
-    sizes: tuple[int, ...] | None = None  #: rows of each, where that is known
-    width: int | None = None  #: columns of dense arrays, where that is known
+    sizes: tuple[int, ...] | None = None  #: rows of each partition, if known without computing
+    width: int | None = None  #: columns of dense arrays, if known without computing
 
 
 def cut(v: Any, sizes: Sequence[int], name: str) -> list[Any]:
-    """A vector of the client in pieces of these sizes."""
+    """Split a vector on the client into pieces of the given sizes; a scalar is repeated."""
     v = np.asarray(v)
     if v.ndim == 0:
         v = np.full(sum(sizes), v)
@@ -132,18 +132,18 @@ def cut(v: Any, sizes: Sequence[int], name: str) -> list[Any]:
 
 
 def lengths(engine: Engine, x: Column) -> tuple[int, ...]:
-    """Rows of each partition (one round)."""
+    """Return the number of rows of each partition. One round."""
     engine.traffic.rounds += 1
     return tuple(engine.collect(engine.map("length", length, x)))
 
 
 def length(x: Any) -> int:
-    """Number of rows."""
+    """Return the number of rows of a partition."""
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
 
 def parse_bytes(given: Any) -> int:
-    """Bytes of a setting such as 1000000, "100 GB" or "64 MiB"."""
+    """Convert a setting such as 1000000, "100 GB" or "64 MiB" to a number of bytes."""
     found = re.fullmatch(r"\s*([0-9.e+]+)\s*([kmgtp]?)(i?)b?\s*", str(given).lower())
     if found is None:
         raise BadInput(f"{given!r} is no number of bytes; write for instance '100 GB'.")

@@ -1,4 +1,4 @@
-"""Files that the workers of a cluster read themselves: one file is one partition."""
+"""Scans whose files are read by the workers of a cluster; each file is a partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linsep.errors import BadInput
 
 @dataclass(frozen=True, eq=False)
 class ClusterScan:
-    """Files for ``fit``, ``predict`` and ``verify`` on a cluster; nothing is read until one of them needs it."""
+    """Files for ``fit``, ``predict`` and ``verify`` on a cluster; they are read when one of these is called."""
 
     location: ClassVar[Location] = Location.CLUSTER
 
@@ -30,7 +30,7 @@ class ClusterScan:
     weight: Any = None
 
     def source(self, y: Any, weight: Any) -> Source:
-        """Rows, targets and weights of every file, to be read by a worker; a scan may bring its own vectors."""
+        """Return rows, targets and weights of the files, which workers read; the scan may have its own vectors."""
         given = (
             ("target", y, self.y, self.wanted.target),
             ("weights", weight, self.weight, self.wanted.weight),
@@ -55,12 +55,12 @@ class ClusterScan:
         return Source(engine, x, len(self.files), vectors[0], vectors[1])
 
     def _columns(self) -> Any:
-        """The engine, and raw rows, targets and weights of the files."""
+        """Return the engine, and columns of raw rows, targets and weights of the files."""
         read = partial(read_file, wanted=self.wanted)
         return engines.module_of(self.client).files(self.client, list(self.files), read)
 
     def predict(self, model: Any, method: str, encode: Any) -> Any:
-        """``model.method`` of the rows of all files, lazily."""
+        """Return ``model.method`` of the rows of all files, lazily."""
         _, x, *_ = self._columns()
         return engines.module_of(self.client).predict_files(model, method, x, encode)
 
@@ -69,7 +69,7 @@ class ClusterScan:
 
 
 def read_file(file: DataFile, wanted: Wanted) -> tuple[Any, Any, Any]:
-    """On a worker: rows (with the names of their columns, if they have any), target and weight of a file."""
+    """Read rows (with column names, if there are any), target and weight of a file, on a worker."""
     files = NumericFiles([file], wanted)
     with unchanged([file]):
         batches = [batch for _, batch in files]
@@ -81,14 +81,14 @@ def read_file(file: DataFile, wanted: Wanted) -> tuple[Any, Any, Any]:
     weight = np.concatenate(weights) if weights else None
     names = batches[0].names
     if names is not None:
-        import pyarrow as pa  # noqa: PLC0415 - which has read the file
+        import pyarrow as pa  # noqa: PLC0415 - already loaded to read the file
 
         X = pa.table({name: column for name, column in zip(names, X.T, strict=True)})
     return X, y, weight
 
 
 def scan_on_cluster(client: Any, reader: NumericFiles, y: Any, s: Any) -> ClusterScan:
-    """The files as partitions."""
+    """Return a scan whose files are partitions; raise for formats that partitions cannot have."""
     if reader.kind == "libsvm":
         raise BadInput(
             f"{reader.files[0]}: LIBSVM files do not say how many columns there are, so partitions may differ. Give "

@@ -1,4 +1,4 @@
-"""What the user gives, as rows on the workers: opened for one fit, or persisted for many."""
+"""Conversion of the user's collections to rows on the workers: opened for one fit, or persisted for many."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from linsep.data.location import Location
 from linsep.errors import BadInput
 
 Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
-Prefetch = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
+Prefetch = Callable[[Sequence[int], int], Any]  # (partition sizes, d) -> row numbers
 Encode = Any  # a fitted transformer: ``transform`` and ``feature_names_in_``
 
 
 def source_of(X: Any, y: Any, weight: Any) -> Source:
-    """X, y and weights as columns of the engine that X belongs to."""
+    """Return X, y and weights as columns of the engine of X."""
     if isinstance(X, ClusterScan | PersistedRows | MappedRows):
         return X.source(y, weight)
     found: Source = engines.module_of(X).source(X, y, weight)
@@ -33,7 +33,7 @@ def source_of(X: Any, y: Any, weight: Any) -> Source:
 
 
 def predict_lazily(model: Any, method: str, X: Any, encode: Encode | None = None) -> Any:
-    """``model.method`` of the rows of X, lazily: a dask array, or a Spark data frame with one column more.
+    """Return ``model.method`` of the rows of X, lazily: a dask array, or a Spark data frame with an extra column.
 
     ``encode``, a fitted transformer, is applied to the raw rows of each partition first.
     """
@@ -47,11 +47,11 @@ def predict_lazily(model: Any, method: str, X: Any, encode: Encode | None = None
 def open_rows(
     X: Any, y: Any, weight: Any, prepare: Prepare, prefetch: Prefetch | None = None, **facts: Any
 ) -> ClusterRows:
-    """The rows of X with y and weights on the workers, each partition checked there (one round).
+    """Open the rows of X with y and weights on the workers, which check their partitions. One round.
 
-    ``prepare(x, y, weight, some, number, **facts)`` runs on a worker and makes a partition of its part, and one of
-    ``some`` of its rows: ``prefetch(sizes, d)`` returns the row numbers that a fit requests first, where the sizes are
-    known.
+    ``prepare(x, y, weight, some, number, **facts)`` runs on a worker and returns its partition, the facts of it, and a
+    partition of the rows ``some``. These are the rows that a fit requests first, given by ``prefetch(sizes, d)``; they
+    are sent only if the partition sizes are known beforehand.
     """
     source = source_of(X, y, weight)
     engine = source.engine
@@ -76,7 +76,7 @@ def open_rows(
 
 
 def _wanted(source: Source, prefetch: Prefetch | None) -> list[Any] | None:
-    """For each partition of a dense array the rows to prefetch; None if sizes are unknown."""
+    """Return the rows to prefetch of each partition of a dense array, or None if the sizes are unknown."""
     if prefetch is None or source.sizes is None or source.width is None:
         return None
     starts = np.cumsum([0, *source.sizes])
@@ -88,7 +88,7 @@ def _wanted(source: Source, prefetch: Prefetch | None) -> list[Any] | None:
 
 
 def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:
-    """All partitions must have the same columns, stored in the same way."""
+    """Raise unless all partitions have the same columns and all are dense or all sparse."""
     first = found[kept[0]]
     for i in kept[1:]:
         fact = found[i]
@@ -109,7 +109,7 @@ def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:
 
 
 class SentVector:
-    """A vector with one entry per row, on the workers of persisted rows."""
+    """Vector with one entry per row that was sent to the workers of persisted rows."""
 
     location = Location.CLUSTER
 
@@ -118,7 +118,7 @@ class SentVector:
 
 
 class PersistedRows:
-    """Raw rows on the workers for many fits, and vectors with one entry per row that were sent to them."""
+    """Raw rows that stay on the workers for many fits, with the vectors of one entry per row sent to them."""
 
     location = Location.CLUSTER
 
@@ -128,7 +128,7 @@ class PersistedRows:
         self._sent: dict[str, tuple[Any, SentVector]] = {}
 
     def send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
-        """The vector cut as the rows are, and sent unless ``which`` of its kind was the last to be."""
+        """Send a vector, split by partition; reuse the last one of kind ``what`` if ``which`` is the same object."""
         found = self._sent.get(what)
         if found is None or found[0] is not which:
             self._sent.pop(what, None)
@@ -139,7 +139,7 @@ class PersistedRows:
         return found[1]
 
     def source(self, y: Any, weight: Any) -> Source:
-        """The rows, with vectors that were sent or are at the client, for one fit."""
+        """Return the rows for one fit, with vectors that were sent before or are sent now."""
         target, weights = (
             v.column if isinstance(v, SentVector) else self._once(v, name)
             for v, name in ((y, "y"), (weight, "sample_weight"))
@@ -150,14 +150,14 @@ class PersistedRows:
         return None if v is None else self.send(name, v, lambda: v).column
 
     def predict(self, model: Any, method: str, encode: Encode | None) -> npt.NDArray[Any]:
-        """``model.method`` of all rows, at the client."""
+        """Return ``model.method`` of all rows, as an array on the client."""
         shared = self._engine.share("model", (model, encode))
         answer = self._engine.map("predict", _answers, self._x, shared, method=method)
         return np.concatenate([one for one in self._engine.collect(answer) if one is not None])
 
 
 class MappedRows:
-    """Raw rows on a cluster and a fitted transformer, applied by the worker that opens a partition."""
+    """Raw rows on a cluster with a fitted transformer, which the workers apply when they open a partition."""
 
     location = Location.CLUSTER
 
@@ -165,26 +165,26 @@ class MappedRows:
         self.rows, self.encode = rows, encode
 
     def source(self, y: Any, weight: Any) -> Source:
-        """Encoded rows, with the vectors that belong to them."""
+        """Return the encoded rows with their targets and weights."""
         found = source_of(self.rows, y, weight)
         numbers, code = list(range(found.count)), found.engine.share("code", self.encode)
         x = found.engine.map("encode", _encoded, found.x, numbers, code)
         return replace(found, x=x, width=None)
 
     def compute(self) -> Any:
-        """All encoded rows at the client, an array or a CSR matrix."""
+        """Copy all encoded rows to the client, as an array or a CSR matrix."""
         source = self.source(None, None)
         return stack_rows([part for part in source.engine.collect(source.x) if part.shape[0]])
 
 
 def _encoded(x: Any, number: int, encode: Encode) -> Any:
-    """On a worker: the rows of a partition as numbers; none of an empty one."""
+    """Encode the rows of a partition on its worker; an empty partition gives no rows."""
     with naming(number):
         return np.zeros((0, 1)) if length(x) == 0 else encode.transform(x)
 
 
 def statistics_of(fn: Callable[[Any], Any], X: Any, y: Any = None) -> list[Any]:
-    """``fn(rows)`` of every partition that has rows, in their order (one round); y may name a column of X."""
+    """Return ``fn(rows)`` for every partition that has rows, in order. One round. y may name a column of X."""
     source = source_of(X, y, None)
     engine = source.engine
     numbers = list(range(source.count))
@@ -196,13 +196,13 @@ def statistics_of(fn: Callable[[Any], Any], X: Any, y: Any = None) -> list[Any]:
 
 
 def _unless_empty(x: Any, number: int, fn: Callable[[Any], Any]) -> Any:
-    """On a worker: ``fn(rows)`` of a partition, None if it has none."""
+    """Return ``fn(rows)`` of a partition on its worker, or None if it has no rows."""
     with naming(number):
         return None if length(x) == 0 else fn(x)
 
 
 def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
-    """The partitions of X, computed once and persisted on the workers; y and the weights as arrays on the client."""
+    """Compute the partitions of X once and persist them on the workers; return y and the weights as local arrays."""
     source = source_of(X, y, weight)
     engine = source.engine
     rows = engine.map("persist", _same, source.x, persist=True)
@@ -214,14 +214,14 @@ def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
 
 
 def _same(x: Any) -> Any:
-    """On a worker: the raw rows of a partition."""
+    """Return the raw rows of a partition; a task that persists them on the worker."""
     return x
 
 
 def partition_results(
     fn: Callable[..., FloatArray], model: Any, X: Any, y: Any, weight: Any
 ) -> list[FloatArray]:
-    """``fn(model, x, y, weight)`` of every partition that has rows, computed by the workers."""
+    """Return ``fn(model, x, y, weight)``, computed on the workers, for every partition that has rows. One round."""
     source = source_of(X, y, weight)
     engine = source.engine
     weights = [None] * source.count if source.weight is None else source.weight
@@ -232,14 +232,14 @@ def partition_results(
 
 
 def _call(model: Any, x: Any, y: Any, weight: Any, fn: Callable[..., FloatArray]) -> Any:
-    """On a worker."""
+    """Return ``fn(model, x, y, weight)`` of a partition on its worker, or None if it has no rows."""
     if len(y) == 0:
         return None
     return fn(model, x, np.asarray(y), np.ones(len(y)) if weight is None else np.asarray(weight))
 
 
 def _answers(x: Any, shared: tuple[Any, Encode | None], method: str) -> Any:
-    """On a worker."""
+    """Return the predictions for a partition on its worker, or None if it has no rows."""
     model, encode = shared
     if length(x) == 0:
         return None

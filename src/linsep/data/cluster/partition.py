@@ -1,7 +1,7 @@
-"""What happens on a worker of a cluster: a partition of the rows, and the tasks that visit it.
+"""Code that runs on the workers of a cluster: partitions of the rows, and the tasks on them.
 
-Every task is a plain function of its arguments. The scheduler therefore can run it again, on any worker, when
-what it made is lost, and gets the same bits.
+Every task is a pure function of its arguments, so if a result is lost, the scheduler can run the task again on any
+worker and obtain a bit-identical result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linsep.errors import ClusterError, LinsepError
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Some rows on a worker, in a layout the kernels read, with labels (positions in ``classes``) or targets."""
+    """Rows on a worker, in a layout the kernels read, with class numbers (``codes``) or numeric targets."""
 
     X: Any
     codes: IntArray | None
@@ -32,11 +32,11 @@ class Partition:
     weight: FloatArray | None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Copy rows that a message has put at any address once, here, and not in every pass."""
+        """Restore a pickled partition; rows that were received at an unaligned address are copied once, here."""
         vars(self).update(state, X=aligned(state["X"]))
 
     def __sizeof__(self) -> int:
-        """Bytes, so that the scheduler knows what moving it would cost."""
+        """Return the size in bytes, from which the scheduler estimates the cost of a transfer."""
         X = self.X
         rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
         vectors = (self.codes, self.target, self.weight)
@@ -44,7 +44,7 @@ class Partition:
 
 
 class Vectors(NamedTuple):
-    """``Targets`` of the rows of a partition; None stands for ones, zeros, ones, and no labels."""
+    """Targets of a partition, with None for signs of 1, offsets of 0, weights of 1, and no labels."""
 
     sign: FloatArray | None
     offset: FloatArray | None
@@ -54,9 +54,9 @@ class Vectors(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """What is learnt: the class numbered ``positive``, all classes (``coupled``), or the numbers.
+    """Description of the targets: class ``positive`` against the others, all classes (``coupled``), or numbers.
 
-    ``factors`` are the weights of the classes; ``weighted`` is false where no row has a weight.
+    ``factors`` are the class weights; ``weighted`` is false if no row has a sample weight.
     """
 
     positive: int | None = None
@@ -64,12 +64,12 @@ class Target:
     factors: tuple[float, ...] | None = None
     weighted: bool = False
     numbers: bool = False
-    centre: float = 1.0  # of the residuals, if the numbers are learnt
-    exponent: int = 0  # these are divided by 2^exponent
+    centre: float = 1.0  # offsets of numeric targets t are centre - t / 2^exponent
+    exponent: int = 0
 
 
 def vectors_of(part: Partition, place: IntArray | None, target: Target) -> Vectors:
-    """Targets of a partition; ``place`` says where its classes are among those of all partitions."""
+    """Return the targets of a partition; ``place`` maps its class numbers to those of the whole data set."""
     codes = None if part.codes is None or place is None else place[part.codes]
     weight = part.weight if target.weighted else None
     if target.factors is not None:
@@ -89,7 +89,7 @@ def vectors_of(part: Partition, place: IntArray | None, target: Target) -> Vecto
 
 @dataclass(frozen=True)
 class Task:
-    """Which partition a task is about, for its messages, and what its client is."""
+    """Number and first row of a partition, version of linsep on the client, and threads of the task."""
 
     number: int
     first: int
@@ -98,7 +98,7 @@ class Task:
 
 
 def memory(part: Partition, vectors: Vectors, task: Task) -> Memory:
-    """The partition as a data set of its own."""
+    """Return the partition as a data set in memory."""
     return Memory(part.X, *vectors, n_threads=task.threads, origin=task.first)
 
 
@@ -113,9 +113,9 @@ def visit(
     writes: Sequence[str],
     plain: bool,
 ) -> Any:
-    """Sums over the blocks of a partition, end to end; unless it is ``plain``, results and written state as well.
+    """Return the concatenated sums over the blocks of a partition; unless ``plain``, also results and written state.
 
-    The results come with the rows that they ask to prefetch, and the numbers of these rows.
+    The results of the blocks are paired with the rows to prefetch and their numbers, or None.
     """
     refuse_other_version(task)
     with naming(task.number):
@@ -136,24 +136,24 @@ def visit(
 
 
 def take(part: Partition, vectors: Vectors, rows: IntArray) -> tuple[Any, ...]:
-    """Some rows of a partition with their targets."""
+    """Return some rows of a partition with their targets."""
     return part.X[rows], *(None if v is None else v[rows] for v in vectors)
 
 
 def between(part: Partition, lo: int, hi: int) -> Any:
-    """Rows lo .. hi of a partition, without their targets."""
+    """Return rows lo .. hi of a partition, without their targets."""
     return part.X[lo:hi]
 
 
 def take_columns(part: Partition, chosen: IntArray) -> Partition:
-    """Some features of all rows of a partition, in a layout the kernels read."""
+    """Return a partition with some of the features, in a layout the kernels read."""
     return replace(part, X=readable(part.X[:, chosen]))
 
 
 def find(
     part: Partition, vectors: Vectors, ranks: Sequence[IntArray]
 ) -> tuple[list[IntArray], IntArray, tuple[Any, ...]]:
-    """Rows of the partition that are the ``ranks[c]``-th of class c in it; all in rising order, with their data."""
+    """Return the numbers of the ``ranks[c]``-th rows of each class c; also all these rows, sorted, with their data."""
     labels, found = vectors.labels, list(ranks)
     if labels is None and vectors.sign is not None:
         labels = (vectors.sign > 0.0).astype(np.int64)
@@ -164,7 +164,7 @@ def find(
 
 
 def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: FloatArray) -> Any:
-    """``fn(X, sign, offset, weight, labels, *state)`` of a partition."""
+    """Return ``fn(X, sign, offset, weight, labels, *state)`` of a partition; ``blob`` is the pickled function."""
     refuse_other_version(task)
     with naming(task.number):
         sign = np.ones(part.X.shape[0]) if vectors.sign is None else vectors.sign
@@ -173,13 +173,13 @@ def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: Fl
 
 
 def checksums(X: Any, *vectors: Any) -> list[int]:
-    """CRC-32 of the rows of a partition and of their targets."""
+    """Return the CRC-32 of the rows of a partition and of their targets."""
     rows = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     return [0 if v is None else zlib.crc32(np.ascontiguousarray(v).data) for v in (*rows, *vectors)]
 
 
 def refuse_other_version(task: Task) -> None:
-    """Raise if this worker runs another linsep than the client."""
+    """Raise if the version of linsep on this worker differs from that of the client."""
     from linsep import __version__  # noqa: PLC0415 - the package imports this module
 
     if __version__ != task.version:
@@ -190,7 +190,7 @@ def refuse_other_version(task: Task) -> None:
 
 
 class naming:  # noqa: N801 - reads as a statement
-    """Errors raised inside say which partition they are about."""
+    """Context manager that adds the number of the partition to errors raised inside."""
 
     def __init__(self, number: int) -> None:
         self._number = number

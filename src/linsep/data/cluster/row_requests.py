@@ -1,4 +1,4 @@
-"""Rows that the client requests from the partitions, and a store of those that it has."""
+"""Requests of the client for single rows of the partitions, with a store of the rows it has received."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from linsep.data.cluster.partition import Partition, Target
 from linsep.data.cluster.row_store import Columns, RowStore, bytes_of
 from linsep.data.cluster.rows import ClusterRows
 
-FEW = 1 << 20  # entries of requested rows that are stored on the client
+FEW = 1 << 20  # larger requests, in entries, are not stored on the client
 
 
 class RowRequests:
-    """Requests for some of the rows, with their targets."""
+    """Requests for some of the rows with their targets, answered from a store if possible."""
 
     def __init__(self, X: ClusterRows, target: Target, vectors: Any) -> None:
         self._X, self._target, self._vectors = X, target, vectors
         self._engine, self._numbers = X.engine, range(len(X.facts))
-        # When the partitions were opened; stored on the first request.
+        # Rows that were sent when the partitions were opened; added to the store on the first request.
         self._prefetched = X.prefetched
         self.store = RowStore()
 
     def rows(self, rows: IntArray) -> Columns:
-        """The given rows (one round, unless they are in the store)."""
+        """Return the given rows with their targets. One round, unless they are in the store."""
         if self._prefetched is not None:
             self._receive(self._prefetched)
             self._prefetched = None
@@ -49,7 +49,7 @@ class RowRequests:
         self.store.add(np.concatenate(numbers), found)
 
     def _take(self, rows: IntArray) -> Columns:
-        """Rows from their partitions (one round)."""
+        """Fetch rows from their partitions. One round."""
         starts = self._X.starts
         cuts = np.searchsorted(rows, starts)
         asked = [i for i in self._numbers if cuts[i + 1] > cuts[i]] or [0]
@@ -63,7 +63,7 @@ class RowRequests:
         return tuple(stack_rows(column) for column in zip(*found, strict=True))
 
     def counts(self, k: int) -> IntArray:
-        """Rows of each of k classes in each partition, from the facts of the partitions."""
+        """Return the number of rows of each of k classes in each partition, without communication."""
         found = np.zeros((len(self._X.facts), k), dtype=np.int64)
         coupled, positive = self._target.coupled, self._target.positive
         for i, (fact, place) in enumerate(zip(self._X.facts, self._X.places, strict=True)):
@@ -77,7 +77,7 @@ class RowRequests:
         return found
 
     def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """For each class c the numbers of the rows that are the ``ranks[c]``-th of it; stores the rows (one round)."""
+        """Return for each class c the numbers of its ``ranks[c]``-th rows, and store these rows. One round."""
         counts = self.counts(len(ranks))
         before = np.vstack([np.zeros(len(ranks), dtype=np.int64), np.cumsum(counts, axis=0)])
         cuts = [np.searchsorted(wanted, before[:, c]) for c, wanted in enumerate(ranks)]

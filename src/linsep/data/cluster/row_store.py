@@ -1,4 +1,4 @@
-"""Rows of a cluster on the client: received along with a round, so that a request for them costs none."""
+"""Store of cluster rows on the client. Rows that arrive with the results of a round need no round of their own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Columns = tuple[Any, ...]
 
 
 class RowStore:
-    """Some rows with their targets, by row number."""
+    """Store of rows with their targets, sorted by row number."""
 
     def __init__(self) -> None:
         self.rows: IntArray = np.zeros(0, dtype=np.int64)
         self._columns: Columns | None = None
 
     def missing(self, rows: IntArray) -> IntArray:
-        """The given row numbers without those that are stored."""
+        """Return the given row numbers without those that are stored."""
         return rows[~np.isin(rows, self.rows)]
 
     def add(self, rows: IntArray, columns: Columns) -> None:
@@ -37,7 +37,7 @@ class RowStore:
         self.rows, self._columns = numbers[order], tuple(_some(c, order) for c in found)
 
     def take(self, rows: IntArray) -> Columns:
-        """The given rows, all of which must be stored."""
+        """Return the given rows, all of which must be stored."""
         assert self._columns is not None
         at = np.searchsorted(self.rows, rows)
         return tuple(_some(column, at) for column in self._columns)
@@ -52,7 +52,7 @@ def _some(column: Any, at: IntArray) -> Any:
 
 
 def bytes_of(found: Any) -> int:
-    """Approximate size of a result in bytes."""
+    """Return the approximate size of a result in bytes."""
     if isinstance(found, np.ndarray):
         return int(found.nbytes)
     if sp.issparse(found):

@@ -1,4 +1,4 @@
-"""Rows on the workers, as the client sees them: their facts, and how to copy some of them."""
+"""The client's view of rows on the workers: their shape and other facts, and access to some of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a partition, collected when it is opened."""
+    """Facts about a partition, collected when it is opened."""
 
     n: int
     d: int
@@ -34,13 +34,13 @@ class Facts:
     counts: IntArray | None  #: rows of each of its classes
     totals: FloatArray | None  #: total weight of each of its classes
     classes: npt.NDArray[Any] | None
-    weight: tuple[float, float, float] | None  #: least, largest, sum
+    weight: tuple[float, float, float] | None  #: minimum, maximum, sum
     names: Any = None
-    largest: float = 0.0  #: absolute value of a target
+    largest: float = 0.0  #: largest absolute value of a target
 
 
 class ClusterRows:
-    """n rows of d numbers in partitions on the workers; ``X[a:b]`` and ``X[rows]`` copy some of them to the client."""
+    """Matrix (n, d) in partitions on the workers; ``X[a:b]`` and ``X[rows]`` copy some rows to the client."""
 
     location = Location.CLUSTER
     ndim = 2
@@ -49,7 +49,7 @@ class ClusterRows:
         self, engine: Engine, parts: Column, facts: Sequence[Facts], numbers: Sequence[int]
     ) -> None:
         self.engine, self.parts, self.facts = engine, parts, list(facts)
-        self.numbers = list(numbers)  # of the partitions, among which empty ones are left out
+        self.numbers = list(numbers)  # numbers of the partitions that are not empty
         self.starts = np.cumsum([0, *(fact.n for fact in facts)])
         self.shape = int(self.starts[-1]), facts[0].d
         self.dtype = np.result_type(*(fact.dtype for fact in facts))
@@ -59,17 +59,17 @@ class ClusterRows:
         self.classes: npt.NDArray[Any] | None = None
         self.fetched: dict[Target, npt.NDArray[Any]] = {}  # vectors that were copied to the client
         self.places: list[IntArray | None] = [None] * len(facts)
-        #: Rows that were sent along when the partitions were opened.
+        #: Rows that the workers sent when the partitions were opened.
         self.prefetched: list[tuple[IntArray, Partition]] | None = None
 
     @property
     def size(self) -> int:
-        """n * d."""
+        """Number of entries n * d, zeros included."""
         return self.shape[0] * self.shape[1]
 
     @property
     def traffic(self) -> Traffic:
-        """Number of rounds and bytes sent and received."""
+        """Number of rounds, and bytes sent and received."""
         return self.engine.traffic
 
     @property
@@ -81,7 +81,7 @@ class ClusterRows:
         return self.shape[0]
 
     def tasks(self, threads: int = 1) -> list[Task]:
-        """Number, first row, version and threads for a task of each partition."""
+        """Return a ``Task`` (number, first row, version, threads) for each partition."""
         from linsep import __version__  # noqa: PLC0415
 
         first = self.starts[:-1].tolist()
@@ -89,9 +89,10 @@ class ClusterRows:
         return [Task(number, lo, __version__, threads) for number, lo in pairs]
 
     def columns(self, chosen: IntArray) -> ClusterRows:
-        """The chosen features of all rows, copied by the workers and persisted there.
+        """Copy the chosen features of all rows on the workers.
 
-        Of sparse rows, entries are not counted, which would take a round: each column is taken to have equally many.
+        The number of entries of sparse rows is estimated by assuming equally many in each column, because counting them
+        would take a round.
         """
         engine, facts = self.engine, self.facts
         parts = engine.map(
@@ -106,20 +107,20 @@ class ClusterRows:
         return found
 
     def vector(self, **target: Any) -> Any:
-        """A vector with one number per row, stored with the rows until it is read."""
+        """Return a vector with one number per row, which stays on the workers until it is read."""
         return RowVector(self, Target(weighted=self.weighted, **target))
 
     def offsets(self, centre: float, exponent: int = 0) -> Any:
-        """centre - t/2^exponent for the targets t: the offsets of a regression."""
+        """Return the offsets centre - t/2^exponent of a regression with targets t."""
         return RowVector(self, Target(numbers=True, centre=centre, exponent=exponent))
 
     @property
     def largest_target(self) -> float:
-        """The largest absolute value of a target."""
+        """Largest absolute value of a target."""
         return max((fact.largest for fact in self.facts), default=0.0)
 
     def __getitem__(self, key: Any) -> Any:
-        from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - which is made of these rows
+        from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - it imports this class
 
         return Cluster(self).sample(_ascending(key, self.shape[0])).X[_order(key, self.shape[0])]
 
@@ -132,7 +133,7 @@ class ClusterRows:
         labels: Any = None,
         *along: FloatArray,
     ) -> list[Any]:
-        """``fn(X, sigma, offset, weight, labels, *along)`` of every partition, in their order.
+        """Return ``fn(X, sigma, offset, weight, labels, *along)`` for every partition, in order. One round.
 
         The vectors are those of this data set (``vector``), or None; ``along`` are arrays with one entry per row.
         """
@@ -146,7 +147,7 @@ class ClusterRows:
 
 
 class RowVector:
-    """A vector with one entry per row of a cluster. ``np.asarray`` copies it to the client, 8 bytes per row."""
+    """Vector with one entry per row on the workers. ``np.asarray`` copies it to the client, 8 bytes per row."""
 
     def __init__(self, rows: ClusterRows, target: Target) -> None:
         self.rows, self.target = rows, target
@@ -156,7 +157,7 @@ class RowVector:
 
     @property
     def shape(self) -> tuple[int]:
-        """(n,)."""
+        """Shape (n,)."""
         return (len(self),)
 
     @property
@@ -165,7 +166,7 @@ class RowVector:
         return self.target in self.rows.fetched
 
     def set(self, values: npt.NDArray[Any]) -> None:
-        """Store the copy of the client."""
+        """Store the client's copy."""
         self.rows.fetched[self.target] = values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -182,7 +183,7 @@ class RowVector:
 
 
 def _role(target: Target) -> str:
-    """Which vector of a data set it stands for."""
+    """Return the name of the target vector that the description stands for."""
     if target.coupled:
         return "labels"
     if target.positive is not None:
@@ -192,7 +193,7 @@ def _role(target: Target) -> str:
 
 @dataclass(frozen=True)
 class _Nth:
-    """The n-th of its arguments."""
+    """Picklable function that returns its n-th argument."""
 
     n: int
 
@@ -212,6 +213,6 @@ def _ascending(key: Any, n: int) -> IntArray:
 
 
 def _order(key: Any, n: int) -> IntArray:
-    """Position of each wanted row among the ascending ones."""
+    """Return the position of each requested row among the sorted distinct ones."""
     wanted = _wanted(key, n)
     return np.searchsorted(np.unique(wanted), wanted)

@@ -1,7 +1,7 @@
-"""Rows of a cluster that are too many for the client's memory, written to its disk and fitted from there.
+"""Copies of cluster rows on the client's disk, for methods that need all rows when they exceed the client's memory.
 
-The user says where, and how much it may be, in the configuration of the cluster's library (``Engine.setting``);
-without that they are refused.
+The user sets the directory and the size limit in the configuration of the cluster library (``Engine.setting``);
+without a directory, such a fit raises an error.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from linsep.errors import Refused
 if TYPE_CHECKING:
     from linsep.data.cluster.dataset import Cluster
 
-DIRECTORY, LIMIT = "spill-directory", "spill-limit"  # settings
-_ENTRIES = 1 << 23  # entries of a piece: 64 MB
+DIRECTORY, LIMIT = "spill-directory", "spill-limit"  # names of the settings
+_ENTRIES = 1 << 23  # entries per transfer: 64 MB
 
 
 def spill(data: Cluster) -> Disk:
-    """Copy rows and targets to the client's disk until they are closed (one round, in pieces)."""
+    """Copy rows and targets to the client's disk; closing the copy deletes it. One round, in pieces."""
     home = _place(data)
     try:
         remedy = f"set linsep.{DIRECTORY} to a directory with more room; nothing was kept"
@@ -44,9 +44,9 @@ def spill(data: Cluster) -> Disk:
 
 
 def _place(data: Cluster) -> Path:
-    """A new directory where the user wants it, if there is room."""
+    """Create a directory below the user's spill directory; raise if it or the limit is too small."""
     size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
-    size += size // STRETCH  # which are there twice, for pilots
+    size += size // STRETCH  # the strided sample for pilots is stored a second time
     engine = data.engine
     chosen, limit = engine.setting(DIRECTORY), engine.setting(LIMIT)
     if chosen is None:
@@ -74,7 +74,7 @@ def _place(data: Cluster) -> Path:
 
 
 def _pieces(data: Cluster) -> Iterator[Any]:
-    """All rows in pieces; the next one is transferred while one is written."""
+    """Yield all rows in pieces; the next piece is transferred while one is written."""
     X, engine = data.X, data.engine
     engine.traffic.rounds += 1
     height = max(1, _ENTRIES * data.n // max(1, data.n_entries))

@@ -1,4 +1,4 @@
-"""Targets of rows on a cluster: the vectors stay on the workers until somebody reads one of them."""
+"""Targets of rows on a cluster; the vectors stay on the workers until the client reads one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.data.cluster.rows import ClusterRows, RowVector
 
 
 def target_of(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:
-    """How the workers make the four vectors of their partitions."""
+    """Return the description from which the workers compute the four vectors of their partitions."""
     chosen = labels if labels is not None else sign
     factors = None if weight is None else weight.target.factors
     return Target(
@@ -27,7 +27,7 @@ def target_of(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:
 
 
 class ClusterTargets:
-    """Sign, offset, weight and labels of all rows. The first to be read brings the others along (one round)."""
+    """Signs, offsets, weights and labels of all rows. Reading one of them fetches all. One round."""
 
     def __init__(
         self,
@@ -41,25 +41,25 @@ class ClusterTargets:
 
     @property
     def sign(self) -> FloatArray:
-        """Per row: -1 or +1; ones for a regression."""
+        """Sign of each row: -1 or +1; 1 for a regression."""
         found = self._read("sign")
         return np.ones(len(self._X)) if found is None else found
 
     @property
     def offset(self) -> FloatArray | None:
-        """Per row: the offset of the margin."""
+        """Offset of the margin of each row, or None for zeros."""
         offset: FloatArray | None = self._read("offset")
         return offset
 
     @property
     def weight(self) -> FloatArray | None:
-        """Per row: the sample weight."""
+        """Sample weight of each row, or None for ones."""
         weight: FloatArray | None = self._read("weight")
         return weight
 
     @property
     def labels(self) -> IntArray | None:
-        """Per row: the position of its class."""
+        """Class number of each row, or None."""
         labels: IntArray | None = self._read("labels")
         return labels
 
@@ -73,7 +73,7 @@ class ClusterTargets:
         return np.asarray(vector)
 
     def fetch(self) -> None:
-        """Copy all four vectors to the client, unless they are there."""
+        """Copy all four vectors to the client, unless it has them already."""
         missing = {k: v for k, v in self._vectors.items() if v is not None and not v.fetched}
         if not missing:
             return
@@ -89,7 +89,7 @@ class ClusterTargets:
         return self._vectors["offset"] is not None
 
     def total_weight(self) -> float:
-        """Sum of the sample weights, from the facts of the partitions."""
+        """Return the sum of the sample weights, without communication."""
         weight, facts = self._vectors["weight"], self._X.facts
         if weight is None:
             return float(len(self._X))
@@ -100,10 +100,10 @@ class ClusterTargets:
         return float(sum(factors[place] @ fact.totals for fact, place in pairs))
 
     def class_counts(self, k: int) -> IntArray:
-        """Number of rows of each class, from the facts of the partitions."""
+        """Return the number of rows of each class, without communication."""
         counts: IntArray = self._requests.counts(k).sum(axis=0)
         return counts
 
     def rows_of_rank(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """Rows by their rank in their class; every partition sends its own along (one round)."""
+        """Return for each class c the numbers of its ``ranks[c]``-th rows, and fetch these rows. One round."""
         return self._requests.find(ranks)

@@ -1,1 +1,1 @@
-"""One entrance: arrays, sparse matrices, frames, scans of files and Dask collections become rows with targets."""
+"""Validation and conversion of user input (arrays, sparse matrices, frames, scans, Dask and Spark collections)."""

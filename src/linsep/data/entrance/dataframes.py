@@ -1,4 +1,4 @@
-"""Dataframes of any make (pandas, polars, pyarrow, ...) become column names and numbers."""
+"""Conversion of dataframes (pandas, polars, pyarrow, ...) to numeric arrays and column names, through narwhals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from linsep.errors import BadInput
 
 Names = npt.NDArray[np.object_]
 
-# Booleans count as 0 and 1; what narwhals cannot name (objects, sparse columns) is tried.
+# Accepted besides numbers: booleans (0 and 1), and objects and sparse columns, which narwhals does not know.
 _ACCEPTED = (nw.Boolean, nw.Object, nw.Unknown)
 
 
 def open_frame(X: Any) -> tuple[Any, Names | None]:
-    """Values and column names of X if it is a dataframe; any other X comes back untouched.
+    """Return values and column names of X if it is a dataframe; otherwise X itself and None.
 
     The names are None unless all of them are strings, as in scikit-learn.
     """
@@ -52,7 +52,7 @@ def _refuse_text(schema: Any) -> None:
 
 
 def _values(frame: nw.DataFrame[Any], schema: Any) -> Any:
-    """Numbers in C order: float32 if every column is, float64 otherwise; a null becomes NaN."""
+    """Return the values in C order: float32 if every column is float32, otherwise float64; nulls become NaN."""
     dtypes = list(schema.values())
     if frame.implementation.is_pandas() and any(t in (nw.Object, nw.Unknown) for t in dtypes):
         return _from_pandas(frame.to_native())
@@ -62,17 +62,17 @@ def _values(frame: nw.DataFrame[Any], schema: Any) -> Any:
 
 
 def _from_pandas(frame: Any) -> Any:
-    """A pandas frame with objects as an array of objects; one with sparse columns as scikit-learn knows it."""
+    """Convert a pandas frame with object columns to an array of objects, or with sparse columns for scikit-learn."""
     if "object" in map(str, frame.dtypes):
         return frame.to_numpy(dtype=object)
     for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "fill_value", 0) != 0:  # NaN and all that no sparse matrix leaves out
+        if getattr(dtype, "fill_value", 0) != 0:  # scipy's sparse matrices can omit only zeros
             frame = frame.assign(**{str(name): frame[name].sparse.to_dense()})
     return frame
 
 
 def _names(columns: list[Any]) -> Names | None:
-    """Column names, if all are strings; a mixture of strings and others is refused."""
+    """Return the column names if all are strings, None if none are; raise for a mixture."""
     strings = sum(isinstance(name, str) for name in columns)
     if strings and strings < len(columns):
         other = next(name for name in columns if not isinstance(name, str))

@@ -1,4 +1,4 @@
-"""Where the first NaN or infinity is, said so that the user finds it."""
+"""Errors for NaN and infinity in the input, with row and column of the first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linsep.data.location import Location, location_of
 from linsep.data.mapped_files import refuse_cut
 from linsep.errors import NonFinite
 
-_BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
+_BLOCK = 1 << 18  # entries checked together, so that temporary arrays stay in the cache
 
 
 def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> None:
-    """Raise at the first NaN or infinity of X in row order; say nothing if there is none.
+    """Raise if X contains NaN or infinity, with the position of the first in row order.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
         return
     if location_of(X) is Location.DISK:
         if X.sparse:
-            return  # looked at when they were decoded
+            return  # checked when they were decoded
     elif _surely_finite(X):
         return
-    refuse_cut(X)  # what is missing reads as NaN
+    refuse_cut(X)  # lost pages of a truncated file read as NaN
     if sp.issparse(X):
         at = _first(X.data[: X.nnz])
         if at >= 0:
@@ -51,7 +51,7 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
 
 
 def _surely_finite(X: Any) -> bool:
-    """Whether the kernels can read X and find nothing."""
+    """Return whether the kernels can read X and find only finite numbers."""
     if X.dtype.char not in "fd" or not X.dtype.isnative:
         return False
     values = X.data[: X.nnz].reshape(1, -1) if sp.issparse(X) else X
@@ -60,7 +60,7 @@ def _surely_finite(X: Any) -> bool:
 
 
 def refuse_nonfinite_vector(v: FloatArray, name: str) -> None:
-    """Raise at the first NaN or infinity of the vector that the user knows as ``name``."""
+    """Raise if a vector contains NaN or infinity; ``name`` is its name in the message."""
     at = _first(v)
     if at >= 0:
         raise NonFinite(
@@ -87,7 +87,7 @@ def _kind(value: Any) -> str:
 
 
 def _first(v: npt.NDArray[Any]) -> int:
-    """Position of the first NaN or infinity of v, or -1."""
+    """Return the position of the first NaN or infinity of v, or -1."""
     for start in range(0, len(v), _BLOCK):
         finite = np.isfinite(v[start : start + _BLOCK])
         if not finite.all():

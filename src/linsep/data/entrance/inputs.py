@@ -1,7 +1,7 @@
-"""The entrance: arrays, frames and scans become rows, numbers and weights, or are refused.
+"""Validation of X, numeric targets, offsets and weights, and their conversion to arrays.
 
-Plain float arrays pass untouched and at once. Everything else is converted here, once, and every
-refusal says what was given, where, and what to do.
+Plain float arrays are passed through without a copy. Everything else is converted once, here, and every
+error message says what was given, where, and what to do.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from linsep.data.location import Location, location_of
 from linsep.data.mapped_files import watch
 from linsep.errors import BadInput, NotNumbers
 
-#: Weights up to here leave room for the squares of their sums.
+#: Largest sample weight; squares of sums of such weights do not overflow.
 LARGEST_WEIGHT = 1e100
 
 
 def is_plain(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether X is a 2-D float32/float64 ndarray that can be read as it lies."""
+    """Return whether X is an aligned 2-D float32/float64 ndarray, which needs no conversion."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -41,7 +41,7 @@ def is_plain(X: object) -> TypeGuard[npt.NDArray[Any]]:
 
 
 def is_plain_csr(X: Any) -> bool:
-    """Whether X is a CSR matrix of float32/float64 that can be read as it lies."""
+    """Return whether X is a float32/float64 CSR matrix that needs no conversion."""
     return (
         type(X) in (sp.csr_matrix, sp.csr_array)
         and X.ndim == 2
@@ -58,14 +58,14 @@ def is_plain_csr(X: Any) -> bool:
 
 
 def is_bfloat16(X: object) -> TypeGuard[npt.NDArray[Any]]:
-    """Whether X is a 2-D array of the package ml_dtypes' bfloat16, which NumPy takes for no number."""
+    """Return whether X is a 2-D array of bfloat16 (package ml_dtypes), which NumPy does not treat as numeric."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.name == "bfloat16"
 
 
 def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
-    """Rows of X, a numeric array or CSR matrix, and the names of its columns if it has any.
+    """Return X as a numeric array or CSR matrix, and its column names or None.
 
-    Float32 stays float32, integers stay integers. Whether all are finite is not looked at here.
+    Float32 stays float32, integers stay integers. NaN and infinity are not checked here.
     """
     X = watch(X)
     if (is_plain(X) or is_bfloat16(X)) and X.size:
@@ -96,27 +96,27 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         )
     except (TypeError, ValueError) as error:
         if "np.matrix" in str(error):
-            raise  # scikit-learn asks for a TypeError, in its own words
+            raise  # scikit-learn's estimator checks require its own TypeError
         kind = NotNumbers if isinstance(error, TypeError) else BadInput
         if isinstance(X, np.ndarray) and X.dtype.kind == "c":
             raise kind(
                 f"Complex data not supported: X has dtype {X.dtype}; give real numbers."
             ) from error
         raise kind(str(error) if "X" in str(error) else f"X: {error}") from error
-    if X.dtype.itemsize > 8:  # longdouble: what is too large for float64 becomes infinite
+    if X.dtype.itemsize > 8:  # longdouble: values too large for float64 become infinite
         with np.errstate(over="ignore"):
             X = X.astype(np.float64)
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
 
 
 def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:
-    """``rows``, or those of a scan on disk."""
+    """Return ``rows(X, owner)``, or for a scan its rows on disk and column names."""
     on_disk = location_of(X) is Location.DISK
     return (X.rows, X.feature_names) if on_disk else rows(X, owner)
 
 
 def refuse_other_columns(model: Any, found: int, names: Any) -> None:
-    """Raise unless there are as many columns as in fit, of the same names."""
+    """Raise unless number and names of the columns are those of ``fit``."""
     d = model.n_features_in_
     if found != d:
         raise BadInput(
@@ -133,7 +133,7 @@ def refuse_other_columns(model: Any, found: int, names: Any) -> None:
 
 
 def rows_again(model: Any, X: Any) -> Any:
-    """Rows of X for a fitted model: the same number of columns, the same names in the same order."""
+    """Return the rows of X for a fitted model; raise unless it has the same columns in the same order."""
     check_is_fitted(model, "coef_")
     if location_of(X) is Location.DISK:
         refuse_other_columns(model, X.shape[1], X.feature_names)
@@ -144,7 +144,7 @@ def rows_again(model: Any, X: Any) -> Any:
 
 
 def column(y: Any, n: int, owner: str) -> npt.NDArray[Any]:
-    """The target y as a 1-D array, one entry for each of the n rows of X."""
+    """Return the target y as a 1-D array with one entry for each of the n rows of X."""
     values = y if type(y) is np.ndarray and y.ndim == 1 else _as_column(y, owner)
     if len(values) != n:
         raise BadInput(
@@ -159,7 +159,7 @@ def column(y: Any, n: int, owner: str) -> npt.NDArray[Any]:
 
 
 def targets(y: Any, n: int, owner: str) -> FloatArray:
-    """Real targets, one for each of the n rows of X, all finite."""
+    """Return numeric targets as float64, one for each of the n rows of X; raise unless all are finite."""
     y = column(y, n, owner)
     if y.dtype.kind not in "fiub":
         y = _numbers(y, owner)
@@ -170,14 +170,14 @@ def targets(y: Any, n: int, owner: str) -> FloatArray:
 
 
 def offsets(offset: Any, n: int) -> FloatArray:
-    """Known parts of the scores, one finite number for each of the n rows."""
+    """Return the offsets of the scores as float64, one finite number for each of the n rows."""
     found = _row_numbers(offset, n, "offset")
     refuse_nonfinite_vector(found, "offset")
     return found
 
 
 def weights(sample_weight: Any, n: int) -> FloatArray | None:
-    """Sample weights, one for each of the n rows: finite, >= 0, not all zero. None means ones."""
+    """Return the sample weights of the n rows; raise unless finite, >= 0 and not all zero. None means ones."""
     if sample_weight is None:
         return None
     s = nonnegative_weights(sample_weight, n)
@@ -190,7 +190,7 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
 
 
 def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
-    """Check the weights of some of the rows, which may all be zero."""
+    """Return the sample weights of n rows, which may all be zero; raise unless finite and >= 0."""
     s = _row_numbers(sample_weight, n, "sample_weight")
     refuse_nonfinite_vector(s, "sample_weight")
     if s.min() < 0:
@@ -208,7 +208,7 @@ def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
 
 
 def _row_numbers(values: Any, n: int, name: str) -> FloatArray:
-    """One number for each of the n rows; a single one serves all."""
+    """Return one number for each of the n rows; a scalar is repeated."""
     if isinstance(values, np.ma.MaskedArray):
         values = _unmask(values, name)
     try:
@@ -235,7 +235,7 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
     if isinstance(y, np.ma.MaskedArray):
         y = _unmask(y, "y")
     if isinstance(y, list | tuple) and len(kinds := set(map(type, y))) > 1 and str in kinds:
-        y = np.array(y, dtype=object)  # numpy would turn the numbers among them into text
+        y = np.array(y, dtype=object)  # NumPy would convert the numbers in a mixed list to text
     try:
         values: npt.NDArray[Any] = column_or_1d(y, warn=True)
     except ValueError as error:
@@ -247,7 +247,7 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
 
 
 def _unmask(a: Any, name: str) -> npt.NDArray[Any]:
-    """The values of a masked array in which nothing is masked."""
+    """Return the values of a masked array; raise if an entry is masked."""
     mask = np.ma.getmaskarray(a)
     if mask.any():
         at = tuple(int(i) for i in np.argwhere(mask)[0])
@@ -260,7 +260,7 @@ def _unmask(a: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _refuse_text(X: Any, names: Names | None) -> Any:
-    """X, as an array unless it is a frame or a sparse matrix; text is refused, not parsed."""
+    """Return X, converted to an array unless it is a frame or a sparse matrix; raise for text, which is not parsed."""
     if not isinstance(X, np.ndarray) and not sp.issparse(X) and not hasattr(X, "iloc"):
         try:
             X = np.asarray(X)
@@ -294,14 +294,14 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether an object stands for a missing value: None, NaN, and pandas' NA and NaT."""
+    """Return whether an object is a missing value: None, NaN, or pandas' NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and math.isnan(value)
 
 
 def _from_objects(X: npt.NDArray[Any], names: Names | None) -> npt.NDArray[Any]:
-    """Numbers among Python objects as float64, NaN where one is missing."""
+    """Convert an array of Python objects to float64, with NaN for missing values."""
     found = np.empty(X.shape)
     for (row, col), value in np.ndenumerate(X):
         if is_missing(value):
@@ -327,7 +327,7 @@ def _from_objects(X: npt.NDArray[Any], names: Names | None) -> npt.NDArray[Any]:
 
 
 def _numbers(y: npt.NDArray[Any], owner: str) -> npt.NDArray[Any]:
-    """Objects that are all numbers, as float64."""
+    """Convert a vector of Python numbers to float64."""
     for row, value in enumerate(y.tolist()):
         if not isinstance(value, Real):
             raise BadInput(

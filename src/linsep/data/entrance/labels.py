@@ -1,8 +1,7 @@
-"""Class labels become positions in the sorted list of classes, and classes become weights.
+"""Encoding of class labels as positions in the sorted list of classes, and class weights.
 
-Labels are integers, booleans, strings, or floats that are whole numbers. Two values are found with
-one minimum, one maximum and two comparisons; small integers are counted; nothing is sorted unless
-it must be.
+Labels are integers, booleans, strings, or floats that are whole numbers. For speed, sorting is avoided where
+possible: two classes are found from the minimum, the maximum and two comparisons, and small integers are counted.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.inputs import LARGEST_WEIGHT, column, is_missing
 from linsep.errors import BadInput
 
-_FEW = 16  # classes that are worth a vectorised comparison each
-_TOGETHER = 1 << 16  # labels that are Python objects at the same time
+_FEW = 16  # classes up to which strings are encoded by one vectorised comparison per class
+_TOGETHER = 1 << 16  # labels converted to Python objects together
 
 
 class Labels:
-    """``classes`` in rising order, and ``codes``: for each row the position of its class.
+    """Encoded class labels: sorted ``classes``, and ``codes``, the class number of each row.
 
-    ``codes`` is boolean when there are at most two classes, int64 otherwise. Of two classes the signs may be
+    ``codes`` is boolean if there are at most two classes, int64 otherwise. For two classes the signs may be
     given instead.
     """
 
@@ -41,14 +40,14 @@ class Labels:
 
     @property
     def codes(self) -> npt.NDArray[Any]:
-        """For each row the position of its class."""
+        """Class number of each row."""
         if self._codes is None:
             assert self._signs is not None
             self._codes = self._signs > 0.0
         return self._codes
 
     def signs(self, positive: int = 1) -> FloatArray:
-        """+1.0 for the rows of class number ``positive``, -1.0 for the others."""
+        """Return +1.0 for the rows of class number ``positive`` and -1.0 for the others."""
         if self._signs is not None:
             return self._signs if positive == 1 else -self._signs
         ours = self.codes if self.codes.dtype == np.bool_ else self.codes == positive
@@ -59,24 +58,24 @@ class Labels:
 
 
 def encode(y: Any, n: int, owner: str) -> Labels:
-    """Labels of the n rows of X; at least two classes are needed."""
+    """Encode the labels of the n rows of X; raise if there are fewer than two classes."""
     labels = known(y, n, owner)
     refuse_one_class(labels.classes, owner)
     return labels
 
 
 def known(y: Any, n: int, owner: str) -> Labels:
-    """Encode the labels of some of the rows, which may all be of one class."""
+    """Encode the labels of n rows, which may all be of one class."""
     return _encode(column(y, n, owner))
 
 
 def classes_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The distinct ones among some labels, in rising order."""
+    """Return the distinct labels, sorted."""
     return _encode(values).classes
 
 
 def refuse_one_class(classes: npt.NDArray[Any], owner: str) -> None:
-    """Raise unless there is something to tell apart."""
+    """Raise if there is only one class."""
     if len(classes) < 2:
         raise BadInput(
             f"y holds one class only, {_show(classes)}; {owner} needs at least 2 classes: "
@@ -85,7 +84,7 @@ def refuse_one_class(classes: npt.NDArray[Any], owner: str) -> None:
 
 
 def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
-    """Labels of n rows in terms of the classes of a fitted model; a new class is refused."""
+    """Encode the labels of n rows with the classes of a fitted model; raise for a new class."""
     labels = known(y, n, owner)
     moved = places(classes, labels.classes)
     codes = moved[labels.codes.astype(np.intp)]
@@ -93,7 +92,7 @@ def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
 
 
 def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
-    """Where each of some labels is in the classes of a fitted model; a new one is refused."""
+    """Return the position of each label among the classes of a fitted model; raise for a new label."""
     place = {label: at for at, label in enumerate(classes.tolist())}
     try:
         return np.array([place[label] for label in among.tolist()], dtype=np.int64)
@@ -107,7 +106,7 @@ def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
 def weigh(
     labels: Labels, weight: FloatArray | None, class_weight: Any, owner: str
 ) -> FloatArray | None:
-    """Sample weight times class weight, one number per row; None means ones.
+    """Return sample weight times class weight, one number per row; None means ones.
 
     ``"balanced"`` gives every class the same total: weight S / (k S_c), with S_c the sum of the
     sample weights in class c, S their sum over all k classes.
@@ -126,7 +125,7 @@ def weigh(
 def class_factors(
     classes: npt.NDArray[Any], totals: FloatArray, class_weight: Any, owner: str
 ) -> FloatArray | None:
-    """The weight of each class, None for ones; ``totals`` are the sums of the sample weights in each."""
+    """Return the weight of each class, or None for ones; ``totals`` are the sums of the sample weights per class."""
     factors = None
     if class_weight is not None:
         factors = _class_factors(classes, totals, class_weight)
@@ -148,7 +147,7 @@ def class_factors(
 
 
 def factors(classes: npt.NDArray[Any], class_weight: Any) -> FloatArray:
-    """The weight of each class that a dict gives it; 1 if it does not."""
+    """Return the weight of each class from a dict, 1 for classes that it does not contain."""
     return _class_factors(classes, np.ones(len(classes)), class_weight)
 
 
@@ -180,7 +179,7 @@ def _class_factors(classes: npt.NDArray[Any], totals: FloatArray, class_weight: 
 
 
 def _encode_two(y: npt.NDArray[Any]) -> Labels | None:
-    """Two whole numbers as labels, in a layout that the kernels read; None for everything else."""
+    """Encode labels that are two whole numbers, by a kernel; return None for everything else."""
     if y.dtype.char not in "dlqib?" or not y.flags.c_contiguous or not y.dtype.isnative:
         return None
     signs = np.empty(len(y))
@@ -234,7 +233,7 @@ def _encode_numbers(y: npt.NDArray[Any]) -> Labels:
 
 
 def _refuse_fractions(values: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
-    """Fractional numbers are measurements, not names of classes."""
+    """Raise if a label is fractional, because such numbers are measurements and not class labels."""
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         row = int(np.argmax(y != np.floor(y)))
         raise BadInput(
@@ -245,7 +244,7 @@ def _refuse_fractions(values: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
 
 
 def _encode_few(y: npt.NDArray[np.str_]) -> Labels | None:
-    """Labels of fixed-width strings, found one class at a time; None if there are many classes."""
+    """Encode fixed-width strings, one class at a time; return None if there are more than ``_FEW`` classes."""
     names: list[str] = []
     codes = np.full(len(y), -1)
     at = 0
@@ -288,7 +287,7 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
         return Labels(np.array(names, dtype=y.dtype), codes)
     if all(isinstance(value, Real | np.bool_) for value in distinct):
         numbers = np.array(y.tolist())
-        if numbers.dtype.kind == "O":  # whole numbers beyond 64 bits
+        if numbers.dtype.kind == "O":  # integers beyond 64 bits
             raise BadInput(
                 "y holds whole numbers beyond 64 bits; use y.astype(str) as class names."
             )
@@ -301,6 +300,6 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
 
 
 def _show(classes: npt.NDArray[Any]) -> str:
-    """The classes as a list for a message, cut after ten."""
+    """Return the classes as text for a message, at most ten of them."""
     shown = ", ".join(repr(value) for value in classes[:10].tolist())
     return shown if len(classes) <= 10 else f"{shown}, ... ({len(classes)} in all)"

@@ -1,4 +1,4 @@
-"""``open``: rows with column names, labels or targets, and weights, wherever they are stored."""
+"""``open``: validate X, y and weights at any location, for ``fit``, ``score`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from linsep.data.location import Location, location_of
 
 
 class Opened(Protocol):
-    """Rows, checked, with what the user knows of each of them."""
+    """Protocol of validated rows with their labels or targets and weights."""
 
     rows: Any  #: an array, a CSR matrix, rows on disk or rows on a cluster
-    names: Names | None  #: of the columns
+    names: Names | None  #: column names
     location: Location
-    fitted: dict[str, Any]  #: fitted attributes that tell how the rows were reached
+    fitted: dict[str, Any]  #: additional fitted attributes, such as ``traffic_`` on a cluster
 
     def labels(self, classes: Any = None) -> Any:
-        """Class labels, in terms of the ``classes`` of a fitted model if there is one."""
+        """Return the class labels, encoded with the ``classes`` of a fitted model if they are given."""
 
     def weights(self) -> Any:
-        """Sample weights; None means ones."""
+        """Return the sample weights; None means ones."""
 
     def class_weights(self, known: Any, class_weight: Any) -> Any:
-        """Sample weights times class weights; None means ones."""
+        """Return sample weights times class weights; None means ones."""
 
     def regression(self, centre: float) -> tuple[Any, Any]:
-        """Signs and offsets with margins z + centre - t for targets t; signs None means ones."""
+        """Return signs (None means ones) and offsets such that margins are z + centre - t for targets t."""
 
 
 class _Local:
-    """Rows in memory or on disk."""
+    """Opened rows in memory or on disk."""
 
     def __init__(self, rows: Any, names: Names | None, y: Any, weight: Any, owner: str) -> None:
         self.rows, self.names, self._y, self._weight, self._owner = rows, names, y, weight, owner
@@ -61,7 +61,7 @@ class _Local:
 
 
 class _OnCluster:
-    """Rows on the workers of a cluster; labels and weights stay with them."""
+    """Opened rows on the workers of a cluster, where labels and weights stay too."""
 
     location = Location.CLUSTER
 
@@ -92,16 +92,16 @@ def open(
     model: Any = None,
     prefetch: Prefetch | None = None,
 ) -> Opened:
-    """Open X with targets and weights; a scan may have its own.
+    """Validate X, targets and weights; a scan may have its own targets and weights.
 
     Parameters
     ----------
     X : array, sparse matrix, data frame, scan or Dask collection
     y, weight : array, Dask collection or None
     owner : str
-        Who asks, for messages.
+        Name of the estimator or function, for messages.
     numbers : bool
-        Whether y holds numbers to predict and not class labels.
+        Whether y contains numeric targets instead of class labels.
     model : fitted estimator, optional
         X must have the columns that it was fitted to.
     prefetch : function of (sizes of the partitions, d), optional

@@ -1,4 +1,4 @@
-"""Rows on a cluster at the entrance: each worker checks its partition as an array in memory is checked."""
+"""Validation of rows on a cluster: each worker checks its partition by the rules for arrays in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def open_partitions(
     X: Any, y: Any, weight: Any, owner: str, numbers: bool, prefetch: Prefetch | None = None
 ) -> ClusterRows:
-    """Rows, labels (or targets, if they are ``numbers``) and weights on the workers.
+    """Open rows, labels (or targets, if ``numbers``) and weights on the workers. One round.
 
     ``prefetch(sizes, d)`` returns the numbers of the rows that a fit requests first.
     """
@@ -49,9 +49,9 @@ def open_partitions(
 def prepare(
     x: Any, y: Any, weight: Any, some: Any, number: int, *, owner: str, numbers: bool
 ) -> tuple[Partition | None, Facts | None, Partition | None]:
-    """On a worker: a partition in a layout the kernels read, and what there is to know of it; None if it is empty.
+    """Check a partition on its worker and return it in a layout the kernels read, with its facts.
 
-    And ``some`` of its rows, if these are asked for.
+    The third result is a partition of the rows ``some``, or None. All three are None for an empty partition.
     """
     with naming(number):
         if length(x) == 0:
@@ -87,14 +87,14 @@ def prepare(
 
 
 def _some(part: Partition, rows: IntArray) -> Partition:
-    """Some rows of a partition."""
+    """Return a partition of the given rows."""
     vectors: Any = (part.codes, part.target, part.weight)
     codes, target, weight = (None if v is None else v[rows] for v in vectors)
     return Partition(part.X[rows], codes, part.classes, target, weight)
 
 
 class RemoteLabels:
-    """Labels of rows on a cluster, as ``labels.Labels``, with the codes on the workers."""
+    """Labels of rows on a cluster, with the interface of ``labels.Labels``; the codes stay on the workers."""
 
     def __init__(self, rows: ClusterRows, classes: npt.NDArray[Any]) -> None:
         self.rows, self.classes = rows, classes
@@ -103,15 +103,15 @@ class RemoteLabels:
 
     @property
     def codes(self) -> Any:
-        """For each row the position of its class."""
+        """Class number of each row."""
         return self.rows.vector(coupled=True)
 
     def signs(self, positive: int = 1) -> Any:
-        """+1.0 for the rows of class number ``positive``, -1.0 for the others."""
+        """Return +1.0 for the rows of class number ``positive`` and -1.0 for the others."""
         return self.rows.vector(positive=positive)
 
     def totals(self) -> FloatArray:
-        """Sum of the sample weights of each class."""
+        """Return the sum of the sample weights of each class."""
         totals = np.zeros(len(self.classes))
         for fact, place in zip(self.rows.facts, self.rows.places, strict=True):
             assert fact.totals is not None
@@ -125,7 +125,7 @@ def _classes(fact: Facts) -> npt.NDArray[Any]:
 
 
 def encode(rows: ClusterRows, owner: str, classes: npt.NDArray[Any] | None = None) -> Any:
-    """The labels of all partitions, in terms of the classes of a fitted model if there is one."""
+    """Encode the labels of all partitions, with the ``classes`` of a fitted model if they are given."""
     if classes is not None:
         return RemoteLabels(rows, classes)
     given = [_classes(fact) for fact in rows.facts]
@@ -141,7 +141,7 @@ def encode(rows: ClusterRows, owner: str, classes: npt.NDArray[Any] | None = Non
 
 
 def weigh(known: RemoteLabels, class_weight: Any, owner: str) -> Any:
-    """Sample weight times class weight, on the workers; None means ones."""
+    """Return sample weight times class weight, on the workers; None means ones."""
     rows = known.rows
     factors = labels.class_factors(known.classes, known.totals(), class_weight, owner)
     if factors is None:
@@ -150,24 +150,24 @@ def weigh(known: RemoteLabels, class_weight: Any, owner: str) -> Any:
 
 
 def weights(rows: ClusterRows) -> Any:
-    """The sample weights, on the workers; None means ones."""
+    """Return the sample weights, on the workers; None means ones."""
     return rows.vector() if rows.weighted else None
 
 
 def accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """Weighted accuracy on rows on a cluster (one round; only sums are sent)."""
+    """Compute the weighted accuracy on a cluster. One round that returns only sums."""
     _refuse_missing(model, X, y)
     right, total = np.sum(partition_results(_right, model, X, y, sample_weight), axis=0)
     return float(right / total)
 
 
 def _right(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
-    """On a worker."""
+    """Return the weight of the correctly classified rows of a partition, and the total weight."""
     return np.array([s @ (model.predict(x) == y), s.sum()])
 
 
 def r_squared(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """1 - sum s (y - z)^2 / sum s (y - mean)^2 of rows on a cluster (one round; only sums are sent)."""
+    """Compute R^2 = 1 - sum s (y - z)^2 / sum s (y - mean)^2 on a cluster. One round that returns only sums."""
     _refuse_missing(model, X, y)
     found = np.array(partition_results(_deviations, model, X, y, sample_weight))
     mass, means, within, left = found[found[:, 0] > 0.0].T
@@ -176,7 +176,7 @@ def r_squared(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
 
 
 def _deviations(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
-    """On a worker: mass, mean, squares about the mean and about the predictions."""
+    """Return weight, mean, and sums of squares about the mean and about the predictions, of a partition."""
     mean = (s @ y) / s.sum() if s.sum() > 0.0 else 0.0
     return np.array([s.sum(), mean, s @ (y - mean) ** 2, s @ (y - model.predict(x)) ** 2])
 

@@ -1,6 +1,6 @@
-"""Sparse matrices of any make become one CSR matrix whose indices can be trusted.
+"""Conversion of sparse matrices of any format to CSR with validated indices.
 
-The kernels read memory where the indices point, so an index is checked before it is followed.
+The kernels use indices as memory offsets without checks, so every index is checked here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 from linsep import _kernels
 from linsep.errors import BadInput
 
-SORTED = 4000  # columns up to which rows are sorted too: Gram matrices are made of sorted rows
+SORTED = 4000  # columns up to which rows are sorted, because Gram matrices need sorted rows
 
 
 def to_csr(X: Any) -> Any:
-    """X as a CSR matrix, each entry stored once; X itself if it is one already.
+    """Return X as a CSR matrix without duplicate entries; X itself if it is one already.
 
-    To sort the columns of each row takes longer than most fits of text: where no Gram matrix will be made they stay
-    as they are.
+    Sorting the columns of each row takes longer than most fits of text, so wide matrices, for which no Gram matrix is
+    computed, are not sorted.
     """
     if X.ndim != 2:
         raise BadInput(
@@ -42,7 +42,7 @@ def to_csr(X: Any) -> Any:
 
 
 def _repeats(X: Any) -> bool:
-    """Whether a row has a column twice, or the columns are too many to tell without sorting."""
+    """Return whether a row has a duplicate column; also True if there are too many columns to tell without sorting."""
     if X.shape[1] > 16 * X.nnz + 1_000_000 or X.shape[0] >= 2**31:
         return True
     return _kernels.csr_repeats(X.indices, X.indptr, X.shape[1])
@@ -67,7 +67,7 @@ def _check_structure(X: Any) -> None:
 
 
 def _sound(X: Any, major: int, minor: int) -> bool:
-    """Whether all is well, of pointers and indices that the kernels can read: the rest finds out what is not."""
+    """Return whether a kernel confirms that the structure is valid; if not, slower checks find the error."""
     pointers = X.indptr, X.indices
     kinds = {
         (a.dtype.char, a.dtype.isnative, a.flags.c_contiguous, a.flags.aligned) for a in pointers

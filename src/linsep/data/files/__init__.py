@@ -1,1 +1,1 @@
-"""One reader of CSV, Parquet, Arrow, LIBSVM and NumPy files, for tables in memory and for scans of any size."""
+"""Readers of CSV, Parquet, Arrow, LIBSVM and NumPy files, shared by tables in memory and by scans of any size."""

@@ -1,4 +1,4 @@
-"""Matrices in NumPy's own files: .npy, and .npz with an array X or the parts of a sparse matrix."""
+"""Readers of NumPy files: .npy, and .npz with an array X or the parts of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SPARSE = {"data", "indices", "indptr", "shape"}
 
 
 def open_npy(path: str, name: str) -> npt.NDArray[Any]:
-    """The matrix of numbers in a .npy file, mapped and not read."""
+    """Return the matrix in a .npy file, memory-mapped; raise if it is not a matrix of numbers."""
     try:
-        with np.errstate(over="raise"):  # a forged header may ask for more than 2^63 bytes
+        with np.errstate(over="raise"):  # a forged header may claim more than 2^63 bytes
             table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, ArithmeticError) as error:
         refuse(name, f"not a .npy file of numbers, or is cut short: {error}.")
@@ -30,7 +30,7 @@ def open_npy(path: str, name: str) -> npt.NDArray[Any]:
 
 
 class NpzFile:
-    """The arrays of a .npz file: a matrix ``X`` or the parts of a CSR matrix, and vectors."""
+    """Reader of a .npz file with a matrix ``X`` or the parts of a CSR matrix, and vectors."""
 
     def __init__(self, path: str, name: str) -> None:
         self.path, self.name = path, name
@@ -60,7 +60,7 @@ class NpzFile:
             )
 
     def array(self, key: str) -> npt.NDArray[Any]:
-        """One array, read whole."""
+        """Read one array completely."""
         if key not in self.arrays:
             refuse(self.name, f"no array {key!r}; it has {', '.join(sorted(self.arrays))}.")
         with self._explained(), np.load(self.path, allow_pickle=False) as file:
@@ -68,14 +68,14 @@ class NpzFile:
         return found
 
     def vector(self, key: str, rows: int, what: str) -> npt.NDArray[Any]:
-        """One array with an entry for each row."""
+        """Read an array with one entry per row; raise if its shape is different."""
         found = self.array(key)
         if found.shape != (rows,):
             refuse(self.name, f"{what} has shape {found.shape}, but X has {rows} rows.")
         return found
 
     def matrix(self) -> Any:
-        """The matrix, read whole."""
+        """Read the matrix completely, as an array or a CSR array."""
         if not self.sparse:
             X = self.array("X")
             _refuse_other_shape(self.name, "X", X.shape, X.dtype)
@@ -89,7 +89,7 @@ class NpzFile:
         return found
 
     def blocks(self, entries: int) -> Iterator[Any]:
-        """The rows in blocks of about ``entries`` numbers; memory holds one at a time."""
+        """Yield the rows in blocks of about ``entries`` numbers; memory holds one at a time."""
         with self._explained(), zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
 
             def member(key: str) -> tuple[Any, Any, bool, Any]:
@@ -132,7 +132,7 @@ class NpzFile:
 
 
 def _header(stream: Any) -> Any:
-    """Shape, order and type of an array that begins here."""
+    """Read the header of an array: shape, whether it is in Fortran order, and dtype."""
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
         return np.lib.format.read_array_header_1_0(stream)

@@ -1,4 +1,4 @@
-"""Datasets of pyarrow: many files, partitions and a filter behind one object, which reads what is asked for.
+"""Reader of ``pyarrow.dataset.Dataset`` objects, which combine many files, partitions and a filter.
 
 ``dataset.filter(expression)`` skips files and row groups in which no row can match.
 """
@@ -17,13 +17,13 @@ DATASET = "dataset"  #: the format
 
 
 def is_dataset(source: object) -> bool:
-    """Whether a source is a ``pyarrow.dataset.Dataset``."""
+    """Return whether a source is a ``pyarrow.dataset.Dataset``."""
     return hasattr(source, "get_fragments") and hasattr(source, "to_batches")
 
 
 @dataclass(frozen=True)
 class DatasetFile(DataFile):
-    """A dataset, read like one file."""
+    """A pyarrow dataset that is read like one file."""
 
     dataset: Any = field(default=None, repr=False, compare=False)
 
@@ -31,7 +31,7 @@ class DatasetFile(DataFile):
 
     @classmethod
     def of(cls, dataset: Any) -> DatasetFile:
-        """Name the dataset after its files."""
+        """Wrap a dataset, named after its files."""
         files = list(getattr(dataset, "files", ()))
         more = f" and {len(files) - 1:,} more files" if len(files) > 1 else ""
         name = f"{files[0]}{more}" if files else f"<{type(dataset).__name__}>"
@@ -39,11 +39,11 @@ class DatasetFile(DataFile):
 
     @property
     def size(self) -> int | None:
-        """Unknown."""
+        """None: the size is unknown."""
         return None
 
     def state(self) -> list[Any] | None:
-        """Files with size and time, schema and filter; None for a dataset in memory."""
+        """Return files with size and time, schema and filter, which identify the content; None if in memory."""
         options = getattr(self.dataset, "_scan_options", None)
         paths, system = (getattr(self.dataset, fact, None) for fact in ("files", "filesystem"))
         if not paths or system is None or options is None:
@@ -58,7 +58,7 @@ class DatasetFile(DataFile):
 
 @contextmanager
 def dataset_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
-    """Records of a dataset, about ``entries`` numbers in a batch."""
+    """Open a dataset as records, with about ``entries`` numbers per batch."""
     dataset, name = file.dataset, str(file)  # type: ignore[attr-defined]
     with explained_arrow(name):
         ask.check(dataset.schema.names, name)

@@ -1,4 +1,4 @@
-"""Records: batches of arrow columns with the kinds that were inferred. Parquet and Arrow files become records."""
+"""Readers of Parquet and Arrow files, and ``Records``: batches of arrow columns with their inferred kinds."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _BATCH_ROWS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Record batches of a file, and how messages speak of it."""
+    """Record batches of a file with the kinds of their columns, and positions for messages."""
 
     batches: Iterable[Any]
-    kinds: dict[str, str]  #: of the columns to read, in their order, without the target
+    kinds: dict[str, str]  #: kinds of the feature columns, in file order
     path: str
-    types: dict[str, str]  #: what the caller said about columns
+    types: dict[str, str]  #: column types set by the caller
     missing: frozenset[str] = frozenset()
     locate: Locate = lambda row, name: (None, None)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller says about columns: the target, those to leave out, and types."""
+    """Column settings of the caller: the target, columns to ignore, and types."""
 
     target: str | None
     ignore: frozenset[str]
     types: dict[str, str]
 
     def check(self, names: Iterable[str], file: str) -> None:
-        """Raise BadInput if a column that is asked for is not among the names."""
+        """Raise BadInput if a column of the settings is not among the names."""
         refuse_ignored_target(self.target, self.ignore)
         known = dict.fromkeys(names)
         for asked in [*self.ignore, *self.types, *([self.target] if self.target else [])]:
@@ -50,17 +50,17 @@ class Asked:
                 raise missing_name(asked, known, file)
 
     def is_feature(self, column: str) -> bool:
-        """Whether the column is read, and not as the target."""
+        """Return whether the column is read as a feature."""
         return column != self.target and self.is_read(column)
 
     def is_read(self, column: str) -> bool:
-        """Whether the column is read."""
+        """Return whether the column is read, as a feature or as the target."""
         return column not in self.ignore and self.types.get(column) != "drop"
 
 
 @contextmanager
 def columnar_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
-    """Records of a Parquet or Arrow file, about ``entries`` numbers in a batch."""
+    """Open a Parquet or Arrow file as records, with about ``entries`` numbers per batch."""
     name = str(file)
     with explained_arrow(name), _open_columnar(file, entries) as (schema, read):
         extra = directory_columns(file, schema.names)
@@ -72,7 +72,7 @@ def columnar_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Recor
 
 
 def kinds_of(schema: Any, ask: Asked, name: str) -> dict[str, str]:
-    """Kinds of the features of a schema; what cannot be read as numbers or text is refused."""
+    """Return the kinds of the features of a schema; raise for types that are neither numbers, text nor times."""
     twice = [column for column in schema.names if schema.names.count(column) > 1]
     if twice:
         refuse(name, f"several columns are called {min(twice)!r}; rename them.")
@@ -97,13 +97,13 @@ def kinds_of(schema: Any, ask: Asked, name: str) -> dict[str, str]:
 
 
 def directory_columns(file: DataFile, names: Iterable[str]) -> Partition:
-    """Columns that only the directories of a file hold."""
+    """Return the partition columns of a file that are not among its own columns."""
     own = set(names)
     return tuple(column for column in file.partition if column[0] not in own)
 
 
 def with_directory_columns(records: Records, extra: Partition, ask: Asked) -> Records:
-    """Records with the columns that the directories of the file stand for, behind its own."""
+    """Return the records with the partition columns of the file appended."""
     extra = tuple(column for column in extra if ask.is_read(column[0]))
     if not extra:
         return records
@@ -135,7 +135,7 @@ Read = Callable[[list[str]], Iterator[Any]]  #: names of columns -> their batche
 
 @contextmanager
 def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
-    """Schema of a file, and a function that reads some of its columns."""
+    """Provide the schema of a file, and a function that reads the given columns in batches."""
     pa = arrow()
     with file.random_access() as place, _native(place) as source:
         head = source.read(8)
@@ -143,12 +143,12 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
         if head[:4] == b"PAR1":
             import pyarrow.parquet as pq
 
-            elsewhere = not isinstance(place, str)  # then all wanted columns are fetched together
+            elsewhere = not isinstance(place, str)  # remote: fetch all requested columns together
             with pq.ParquetFile(
                 source, page_checksum_verification=True, pre_buffer=elsewhere
             ) as parquet:
                 rows = rows_of_batch(entries, parquet.metadata.num_columns)
-                groups = range(parquet.num_row_groups)  # no more than one of them is in memory
+                groups = range(parquet.num_row_groups)  # read one by one to limit memory
                 yield (
                     parquet.schema_arrow,
                     lambda wanted: (
@@ -158,7 +158,7 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
                     ),
                 )
         elif head[:6] == b"ARROW1":
-            # not a memory map: a file that shrinks meanwhile would end the process
+            # Not memory-mapped: truncation of a mapped file would kill the process.
             with pa.ipc.open_file(source) as reader:
                 rows = rows_of_batch(entries, len(reader.schema))
                 batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -170,25 +170,25 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
 
 
 def _native(place: Any) -> Any:
-    """A path or a stream of bytes as arrow reads it."""
+    """Open a path or wrap a stream of bytes as a pyarrow file."""
     pa = arrow()
     return pa.OSFile(place) if isinstance(place, str) else pa.PythonFile(place, mode="r")
 
 
 def rows_of_batch(entries: int, columns: int) -> int:
-    """Rows of a batch."""
+    """Return the number of rows of a batch with about ``entries`` numbers."""
     return min(_BATCH_ROWS, max(1, entries // max(1, columns)))
 
 
 def _validate(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches whose offsets and lengths are sound: Arrow trusts those of a file until they are used."""
+    """Yield the batches after validating offsets and lengths, which Arrow does not check when it opens a file."""
     for records in batches:
         records.validate(full=True)
         yield records
 
 
 def _slice(batches: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Batches of at most so many rows; nothing is copied."""
+    """Yield the batches in slices of at most ``rows`` rows, without copies."""
     for records in batches:
         for first in range(0, max(1, records.num_rows), rows):
             yield records.slice(first, rows)
@@ -196,7 +196,7 @@ def _slice(batches: Iterator[Any], rows: int) -> Iterator[Any]:
 
 @contextmanager
 def explained_arrow(name: str) -> Iterator[None]:
-    """Whatever arrow complains about becomes a BadFile."""
+    """Convert errors of pyarrow to BadFile with the name of the file."""
     pa = arrow()
     try:
         yield

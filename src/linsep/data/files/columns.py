@@ -1,4 +1,4 @@
-"""Columns of files: the four kinds, string levels as codes, the target, and arrow arrays as numpy arrays."""
+"""Conversion of file columns: arrow types to kinds, strings to codes, target values, arrow arrays to NumPy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from linsep.errors import BadInput, Refused
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 
-#: A row of the file (counting data rows from 0) and a column -> line and column, for a message.
+#: Function of a data row (counting from 0) and a column name that returns line and column in the file, for messages.
 Locate = Callable[[int, str], tuple[int | None, int | None]]
 
 
 def arrow() -> Any:
-    """The pyarrow module; its absence is explained."""
+    """Return the pyarrow module; raise ``Refused`` if it is not installed."""
     try:
         import pyarrow
     except ImportError as error:
@@ -33,7 +33,7 @@ def arrow() -> Any:
 
 
 def kind_of_arrow(kind: Any) -> str | None:
-    """Kind of a column of that arrow type, None if it has no numeric form."""
+    """Return the kind of a column of an arrow type, or None if it has no numeric form."""
     t = arrow().types
     if t.is_dictionary(kind):
         return kind_of_arrow(kind.value_type)
@@ -47,14 +47,14 @@ def kind_of_arrow(kind: Any) -> str | None:
 
 
 class Levels:
-    """Strings as codes: each level gets the next number when it first appears."""
+    """Encoder of strings as integers: each level gets the next number when it first occurs, missing values -1."""
 
     def __init__(self, missing: frozenset[str] = frozenset()) -> None:
         self.names: list[str] = []
         self._code: dict[str | None, int] = {None: -1, **dict.fromkeys(missing, -1)}
 
     def codes(self, values: Iterable[str | None]) -> npt.NDArray[np.int32]:
-        """The codes of some values; blanks around a value do not count."""
+        """Return the codes of some values; blanks around a value are ignored."""
         found = []
         for value in values:
             level = value if value is None else value.strip()
@@ -67,9 +67,9 @@ class Levels:
 
 
 class Target:
-    """Collects the target column of one or several files: strings as codes, numbers as they are.
+    """Collector of the target column of one or several files; strings are stored as codes.
 
-    ``drop`` leaves out rows without a value, which are refused otherwise; ``dropped`` counts them.
+    With ``drop``, rows without a value are left out, and ``dropped`` counts them; otherwise they raise an error.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Target:
         self._chunks: list[npt.NDArray[Any]] = []
         self._text: bool | None = None
         self._absent: list[int] = []  # rows of this file without a value
-        self._rows = 0  # of this file
-        self._files = 0  # chunks of the files before
+        self._rows = 0  # rows of this file so far
+        self._files = 0  # number of chunks of earlier files
 
     def add(self, values: Any) -> npt.NDArray[np.intp]:
-        """Append an arrow array; returns the rows of it that are left out."""
+        """Append an arrow array and return the numbers of its rows that are left out."""
         pa = arrow()
         if pa.types.is_null(values.type):
             values = values.cast(pa.string())
@@ -111,7 +111,7 @@ class Target:
         return absent if self._drop else absent[:0]
 
     def merge(self, other: Target) -> None:
-        """Append the target of the files that follow, read elsewhere."""
+        """Append the target of the following files, which was read by another worker."""
         if None not in (self._text, other._text) and self._text != other._text:
             raise self._mixed()
         self._text = other._text if self._text is None else self._text
@@ -125,7 +125,7 @@ class Target:
         )
 
     def end_file(self, path: str, locate: Locate) -> None:
-        """Refuse missing and infinite values of the file that was read."""
+        """Raise if the file that was just read has missing or infinite values."""
         if self._absent:
             rows = ", ".join(str(row + 1) for row in self._absent[:10])
             refuse(
@@ -146,7 +146,7 @@ class Target:
         self._rows = 0
 
     def _first_infinite(self) -> int | None:
-        """Row of this file whose target is infinite, None if there is none or targets are names."""
+        """Return the first row of this file whose target is infinite, or None; None also for text labels."""
         y = np.concatenate(self._chunks[self._files :] or [np.empty(0)])
         if self._text:
             try:
@@ -160,7 +160,7 @@ class Target:
         return int(np.argmax(infinite)) if np.any(infinite) else None
 
     def values(self) -> npt.NDArray[Any]:
-        """All values: integers if every label is written as one, else numbers, else strings."""
+        """Return all values: as integers if every label is written as one, otherwise as floats or strings."""
         y = np.concatenate(self._chunks) if self._chunks else np.empty(0)
         names = self._levels.names
         if not names:
@@ -170,18 +170,18 @@ class Target:
         if all(map(is_number, names)):
             found = np.array([float(name) for name in names])
             if all(map(is_exact, names)) or len(np.unique(found)) == len(names):
-                return found[y]  # otherwise rounding would make one class of two
+                return found[y]  # otherwise rounding would merge two classes
         return np.array(names, dtype=object)[y]
 
 
 def whole_labels(y: FloatArray) -> npt.NDArray[Any]:
-    """Labels of a LIBSVM file as integers, if all of them are whole numbers."""
+    """Return the labels of a LIBSVM file, as integers if all of them are whole numbers."""
     whole = np.all(y == np.floor(y)) and np.abs(y).max(initial=0.0) < 2**53
     return y.astype(np.int64) if whole else y
 
 
 def string_codes(values: Any, levels: Levels) -> npt.NDArray[np.int32]:
-    """Codes of an arrow array of strings; each distinct value of the batch is looked up once."""
+    """Return the codes of an arrow array of strings; each distinct value of the batch is looked up once."""
     pa = arrow()
     if not pa.types.is_dictionary(values.type):
         if pa.types.is_null(values.type):
@@ -195,7 +195,7 @@ def string_codes(values: Any, levels: Levels) -> npt.NDArray[np.int32]:
 
 
 def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> FloatArray:
-    """An arrow array as float64, NaN where a value is missing; ``row`` is the number of the first."""
+    """Convert an arrow array to float64, with NaN for missing values; ``row`` is the number of the first row."""
     pa = arrow()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -224,26 +224,26 @@ def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> Floa
 
 
 def times(values: Any) -> npt.NDArray[np.datetime64]:
-    """An arrow array of dates or times as datetime64[us], NaT where a value is missing."""
+    """Convert an arrow array of dates or times to datetime64[us], with NaT for missing values."""
     pa = arrow()
     values = values.cast(pa.timestamp("us", getattr(values.type, "tz", None)), safe=False)
     return np.asarray(values.to_numpy(zero_copy_only=False).astype("datetime64[us]"))
 
 
 def printable(text: str, longest: int = 200) -> str:
-    """Text fit for a terminal on one line: control characters are written out, and it is not too long."""
+    """Return text for one line of a terminal: control characters are escaped, and long text is truncated."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
 def refuse_ignored_target(target: str | None, ignore: frozenset[str]) -> None:
-    """Raise BadInput if the column to predict is also to be left out."""
+    """Raise BadInput if the target column is also to be ignored."""
     if target is not None and target in ignore:
         raise BadInput(f"column {target!r} is the target and also in ignore; take it out of one.")
 
 
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
-    """The error for a column that is not there, with the names that come near."""
+    """Return the error for a column that does not exist, with similar names."""
     names = list(names)
     near = difflib.get_close_matches(str(name), names, 3)
     shown = ", ".join(repr(printable(one, 60)) for one in near or names[:10])

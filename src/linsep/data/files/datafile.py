@@ -1,4 +1,4 @@
-"""A data file, wherever it is stored: its bytes in order or by position, and what tells it from a changed one."""
+"""A data file at any location: sequential and random access to its bytes, and detection of changes."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from linsep.errors import BadFile, Refused
 from linsep.paths import existing
 
 _PIECE = 1 << 22  # bytes copied together
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  #: errors of a disk without room
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  #: errors that mean the disk is full
 
-#: Columns that the directories above a file stand for: name, value (None: missing) and arrow type.
+#: Columns that the directories of a file define (Hive partitions): name, value (None: missing) and arrow type.
 Partition = tuple[tuple[str, str | None, str], ...]
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of this machine. ``str(file)`` is what messages call it."""
+    """A local file. ``str(file)`` is its name in messages."""
 
     path: str
     name: str = ""
     partition: Partition = ()
 
-    format: ClassVar[str | None] = None  #: known without a look at its content
+    format: ClassVar[str | None] = None  #: format, if it is known without reading the file
 
     def __str__(self) -> str:
         return self.name or self.path
 
     @property
     def size(self) -> int | None:
-        """Bytes; None if that is unknown."""
+        """Size in bytes, or None if it is unknown."""
         return os.path.getsize(self.path)
 
     def stream(self) -> BinaryIO:
-        """The bytes from the first to the last; a missing file raises OSError."""
+        """Open the file for sequential reading; a missing file raises OSError."""
         return open(existing(self.path), "rb")
 
     def head(self, count: int) -> bytes:
-        """The first bytes."""
+        """Return the first ``count`` bytes."""
         with self.stream() as stream:
             return stream.read(count)
 
     @contextmanager
     def random_access(self) -> Iterator[Any]:
-        """The path, or a stream of bytes that can be read from any position."""
+        """Provide the path, or a seekable stream of bytes."""
         yield self.path
 
     @contextmanager
     def on_disk(self) -> Iterator[DataFile]:
-        """The file itself, or a temporary copy of it on this machine."""
+        """Provide the file itself, or a temporary local copy of it."""
         yield self
 
     def absolute(self) -> DataFile:
-        """The file by a name that does not depend on the current directory."""
+        """Return the file with an absolute path."""
         return replace(self, path=os.path.abspath(self.path))
 
     def state(self) -> list[Any] | None:
-        """What tells this content from another one, as JSON values; None if the file system does not say."""
+        """Return facts that change with the content, as JSON values; None if the file system reports none."""
         found = os.stat(existing(self.path))
         real = os.path.realpath(self.path)
         return [real, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
@@ -81,7 +81,7 @@ def unchanged(files: Sequence[DataFile]) -> Iterator[None]:
 
 @contextmanager
 def copied(stream: BinaryIO, name: str, partition: Partition = ()) -> Iterator[DataFile]:
-    """A temporary copy of a stream that messages call ``name``."""
+    """Provide a temporary copy of a stream, called ``name`` in messages."""
     with tempfile.NamedTemporaryFile(prefix="linsep-") as copy:
         while piece := stream.read(_PIECE):
             _write(copy, piece, name)

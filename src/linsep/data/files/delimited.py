@@ -1,7 +1,7 @@
-"""CSV and its relatives: the head of the file decides what the columns are, then batches are read strictly.
+"""Reader of CSV and other delimited text: column types are inferred from the head of the file, then enforced.
 
-A value that contradicts the head is refused with file, line and column, never turned into
-something else.
+A value that contradicts the inferred type raises an error with file, line and column; it is never converted
+silently.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from linsep.data.files.source import UTF8_MARK, opened, refuse
 from linsep.data.files.text_cells import DelimitedText
 from linsep.errors import BadInput
 
-_HEAD = 1 << 20  # bytes that decide about delimiter, header and kinds
-_BLOCK = 1 << 20  # bytes parsed together, at most; the parser reads dozens of blocks ahead
-_LINES, _LARGEST_BLOCK = 64, 1 << 25  # of wide tables: a batch costs time for each of its columns
-_WIDE = 300  # columns beyond which missing values are padded only as they are in the head
+_HEAD = 1 << 20  # bytes from which delimiter, header and types are inferred
+_BLOCK = 1 << 20  # bytes parsed together; pyarrow reads dozens of blocks ahead
+_LINES, _LARGEST_BLOCK = 64, 1 << 25  # blocks of wide tables: each column of a batch has a cost
+_WIDE = 300  # columns beyond which missing values are recognised only with the padding of the head
 _DELIMITERS = ",;\t|"
 _EXAMPLE = {"delimiter": "';' or '\\t' (a tab)", "decimal": "','", "quote": "'\"'"}
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
@@ -41,7 +41,7 @@ _VALUE = re.compile(
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the file is written; ``delimiter`` None: found out from the first line."""
+    """Text format of the file; a ``delimiter`` of None is inferred from the first line."""
 
     delimiter: str | None = None
     header: bool = True
@@ -51,7 +51,7 @@ class Dialect:
     missing: frozenset[str] = frozenset(MISSING)
 
     def check(self) -> None:
-        """Refuse a separator or a quote that is not one character."""
+        """Raise if a setting is invalid, for instance a delimiter or quote that is not one character."""
         flag("header", self.header)
         if not isinstance(self.encoding, str):
             raise BadInput(f"encoding must be a name such as 'utf-8', got {self.encoding!r:.80}.")
@@ -65,12 +65,12 @@ class Dialect:
                 )
 
     def of_format(self, kind: str) -> Dialect:
-        """The dialect of a file of that format: columns of TSV files are separated by tabs."""
+        """Return the dialect for a file format: the delimiter of TSV files defaults to a tab."""
         return replace(self, delimiter="\t") if kind == "tsv" and self.delimiter is None else self
 
 
 def delimited_records(file: DataFile, dialect: Dialect, ask: Asked, entries: int) -> Records:
-    """The batches of a file, about ``entries`` numbers in a batch."""
+    """Return the record batches of a file, with about ``entries`` numbers per batch."""
     text = _DelimitedFile(file, dialect, entries)
     extra = directory_columns(file, text.names)
     ask.check([*text.names, *(column for column, *_ in extra)], text.name)
@@ -92,7 +92,7 @@ class _DelimitedFile:
         self.delimiter = dialect.delimiter or self._find_delimiter()
         self.text = DelimitedText(file, dialect.encoding, self.delimiter, dialect.quote)
         self.names = self._header()
-        self.padded: set[str] = set()  # missing values as they are written in the head
+        self.padded: set[str] = set()  # missing values in the head, with the blanks around them
 
     def records(self, ask: Asked) -> Records:
         kept = [column for column in self.names if ask.is_feature(column)]
@@ -117,7 +117,7 @@ class _DelimitedFile:
             lambda row, column: self._locate(row, self.names.index(column)),
         )
 
-    # the head
+    # inference from the head of the file
 
     def _text(self, head: bytes) -> str:
         if b"\0" in head:
@@ -170,11 +170,11 @@ class _DelimitedFile:
         return names
 
     def _infer(self, kept: list[str], types: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Kinds of the columns by their values in the head, and which of the times have a zone."""
+        """Infer the types of the columns from their values in the head; also return the times that have a zone."""
         rows = self.text.rows(io.StringIO(self.head, newline=""))
         if self.dialect.header:
             next(row for row in rows if row)
-        levels: list[dict[str, int]] = [{} for _ in self.names]  # value -> row it was first met in
+        levels: list[dict[str, int]] = [{} for _ in self.names]  # value -> row of first occurrence
         for at, row in enumerate(filter(None, rows)):
             for seen, cell in zip(levels, row, strict=False):
                 seen.setdefault(cell, at)
@@ -203,7 +203,7 @@ class _DelimitedFile:
                 zoned.append(column)
         return kinds, zoned
 
-    # the body
+    # parsing
 
     def _batches(self, columns: dict[str, Any]) -> Iterator[Any]:
         import pyarrow.csv as pc
@@ -251,21 +251,21 @@ class _DelimitedFile:
         self._refuse_unread(watched)
 
     def _block_size(self) -> int:
-        """Bytes parsed together: more than a block if lines are long, for some dozens of them, but at least a few."""
+        """Return the bytes parsed together: a block, or more if lines are long: 64 lines up to 32 MB, at least 8."""
         line = max(map(len, self.head.split("\n", 2)[:2]))
         return max(self.block, min(_LINES * line, _LARGEST_BLOCK), 8 * line)
 
     def _missing(self) -> list[str]:
-        """What is read as missing. The parser keeps the list for every column: that of a wide table must be short."""
+        """Return the words read as missing. pyarrow stores the list per column, so it must be short for wide tables."""
         tokens = self.dialect.missing
         return _with_blanks(tokens) if len(self.names) <= _WIDE else sorted(tokens | self.padded)
 
     def _row(self, number: int) -> int:
-        """Data row, counting from 0, of the parser's number."""
+        """Convert the row number of pyarrow to a data row, counting from 0."""
         return number - 1 - self.blank - int(self.dialect.header)
 
     def _locate(self, row: int, number: int) -> tuple[int | None, int | None]:
-        """Line and column of a cell; row -1 is the header."""
+        """Return line and column of a cell; row -1 is the header."""
         return self.text.locate(row + int(self.dialect.header), number)
 
     def _refuse_ragged(self, row: Any) -> NoReturn:
@@ -321,7 +321,7 @@ class _DelimitedFile:
 
 
 class _Watched(io.RawIOBase):
-    """Passes bytes on to the parser, counts quotes and notices NUL bytes."""
+    """Stream that passes bytes to the parser, counts quotes and finds the first NUL byte."""
 
     def __init__(self, stream: Any, quote: str | None) -> None:
         self._stream = stream
@@ -331,11 +331,11 @@ class _Watched(io.RawIOBase):
         self.nul: int | None = None
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         piece: bytes = self._stream.read(size)
         if self._quote:
             self.quotes += piece.count(self._quote)
@@ -347,6 +347,6 @@ class _Watched(io.RawIOBase):
 
 
 def _with_blanks(missing: frozenset[str]) -> list[str]:
-    """Words with blanks around them, as in files with aligned columns."""
+    """Return the words with up to two blanks on either side, as in files with aligned columns, and blank cells."""
     around = {" " * k + token + " " * j for token in missing for k in range(3) for j in range(3)}
     return sorted(around | {" " * k for k in range(64)})

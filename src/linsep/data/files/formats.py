@@ -1,4 +1,4 @@
-"""Which format a file has, and how it is read: one reader for tables in memory and for scans of any size."""
+"""Detection of file formats and the settings for reading them, shared by tables in memory and scans of any size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FORMATS = {
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 MATRICES = ("libsvm", "npz", "npy")  #: formats whose columns have no names
-#: What a caller may say about a column.
+#: Column types that a caller may set.
 TYPES = ("number", "boolean", "category", "hashed", "text", "time", "drop")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _LIBSVM_LINE = re.compile(rb"\s*[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?")
@@ -41,7 +41,7 @@ _LIBSVM_LINE = re.compile(rb"\s*[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are to be read: their format, what the caller says about columns, and the dialect of text."""
+    """Settings for reading files: format, types of columns, columns to ignore, and the dialect of text."""
 
     format: str | None = None
     types: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Reading:
         unlabelled: str = "error",
         **dialect: object,
     ) -> Reading:
-        """Check what the caller gave."""
+        """Construct the settings from arguments of the caller, which are checked."""
         if not isinstance(unlabelled, str) or unlabelled not in ("error", "drop"):
             raise BadInput(f"unlabelled must be 'error' or 'drop', got {unlabelled!r:.80}.")
         if format is not None and (not isinstance(format, str) or format not in FORMATS):
@@ -71,14 +71,14 @@ class Reading:
         return cls(format, check_types({} if types is None else types), left_out, how, unlabelled)
 
     def settings(self) -> list[object]:
-        """All of it as plain values in a fixed order, for the key of a cache."""
+        """Return all settings as JSON values in a fixed order, for the name of a cache."""
         dialect = astuple(replace(self.dialect, missing=frozenset()))
         words = sorted(self.dialect.missing)
         return [self.format, sorted(self.types.items()), list(self.ignore), words, *dialect[:-1]]
 
 
 def check_types(types: Mapping[str, str]) -> dict[str, str]:
-    """The types, if every one is a word of ``TYPES``."""
+    """Return the types as a dict; raise unless every one is in ``TYPES``."""
     if not isinstance(types, Mapping):
         raise BadInput(f"types must be a dict {{column: type}}, got {types!r:.80}.")
     for column, kind in types.items():
@@ -88,7 +88,7 @@ def check_types(types: Mapping[str, str]) -> dict[str, str]:
 
 
 def format_of(file: DataFile, asked: str | None = None) -> str:
-    """Format of a file: as asked, by its first bytes, by its name, or by its first line."""
+    """Return the format of a file: as given, or inferred from its first bytes, its name, or its first line."""
     asked = file.format or asked
     if asked is not None:
         return asked
@@ -110,7 +110,7 @@ def format_of(file: DataFile, asked: str | None = None) -> str:
 def open_records(
     file: DataFile, kind: str, target: str | None, how: Reading, entries: int = 1 << 24
 ) -> Iterator[Records]:
-    """Records of a file with named columns; about ``entries`` numbers in a batch."""
+    """Open a file with named columns as records, with about ``entries`` numbers per batch."""
     ask = Asked(target, frozenset(map(str, how.ignore)), how.types)
     if kind in MATRICES:
         refuse(str(file), f"a {kind} file has no column names.")

@@ -1,4 +1,4 @@
-"""Infer the type of a text column from its distinct values."""
+"""Inference of the type of a text column from its distinct values."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from collections.abc import Collection
 
 NUMBER, BOOLEAN, STRING, TIME = ("number", "boolean", "string", "time")
 
-#: Read as missing in text files, unless the caller gives a list of his own.
+#: Words read as missing in text files by default.
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", "#N/A")
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    r"""A pattern whose ``\d`` are the digits 0 to 9 and not those of other scripts."""
+    r"""Compile a pattern whose ``\d`` matches only the digits 0 to 9, not those of other scripts."""
     return re.compile(text, re.ASCII)
 
 
 _NUMBER = _pattern(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(?i:inf|infinity)")
-_CODE = _pattern(r"[+-]?0\d+")  # 007 is a name, not seven
-_LONG = _pattern(r"[+-]?\d{16,}")  # float64 tells whole numbers apart up to 2^53 only
+_CODE = _pattern(r"[+-]?0\d+")  # 007 is a code, not the number 7
+_LONG = _pattern(r"[+-]?\d{16,}")  # float64 represents all integers only up to 2^53
 _COMMA = _pattern(r"[+-]?\d*,\d+")
 _GROUPED = _pattern("[+-]?\\d{1,3}([,. '\u2019_\u00a0\u202f\u2009]\\d{3})+([.,]\\d+)?")
 _TIME = _pattern(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
 _ZONED = _pattern(r".{10}[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
 _WITH_UNIT = _pattern(r"([$€£¥]\s*)?[-+\u2212]?\d+([.,]\d+)*(\s*[%$€£¥])?")  # $5, 7 %, \u22123
-_IN_BRACKETS = _pattern(r"\([$€£¥]?\d+([.,]\d+)*\)")  # an accountant's negative number
-_VERSION = _pattern(r"\d+([.,]\d+)+")  # 1.2.3 is a name
-_ENOUGH = 10  # distinct numbers from which an exception among them is a mistake
+_IN_BRACKETS = _pattern(r"\([$€£¥]?\d+([.,]\d+)*\)")  # a negative number in accounting
+_VERSION = _pattern(r"\d+([.,]\d+)+")  # 1.2.3 is a version, not a number
+_ENOUGH = 10  # with this many distinct numbers, a few other values are probably mistakes
 
 
 Complaint = tuple[str, str]
 
 
 def is_number(text: str) -> bool:
-    """Whether the text is a number, and not a code such as 007."""
+    """Return whether the text is a number, and not a code such as 007."""
     return bool(_NUMBER.fullmatch(text)) and not _CODE.fullmatch(text)
 
 
 def is_exact(text: str) -> bool:
-    """Whether float64 holds the number without rounding, if it is written as a whole number."""
+    """Return whether float64 represents the number without rounding, if it is written as an integer."""
     return not _LONG.fullmatch(text) or int(float(text)) == int(text)
 
 
 def kind_of(levels: Collection[str]) -> tuple[str | None, Complaint | None]:
-    """The kind of a column with these distinct values (None if there are none), and a complaint.
+    """Return the type of a column with these distinct values (None if there are none), and a complaint or None.
 
-    The complaint names a value and says why it looks like a mistake: numbers with a decimal comma
-    or with grouped digits, or numbers with a few exceptions.
+    The complaint is a value that looks like a mistake and the reason: a decimal comma, grouped digits,
+    a unit, or a few exceptions among numbers.
     """
     if not levels:
         return None, None
@@ -62,7 +62,7 @@ def kind_of(levels: Collection[str]) -> tuple[str | None, Complaint | None]:
 
 
 def has_zone(levels: Collection[str]) -> bool:
-    """Whether times carry a zone."""
+    """Return whether any of the times has a time zone."""
     return any(_ZONED.fullmatch(level) for level in levels)
 
 

@@ -1,4 +1,4 @@
-"""LIBSVM text (SVMlight) becomes a CSR matrix: in chunks, on all processors, refused where it is wrong."""
+"""Parser of LIBSVM (SVMlight) text into CSR matrices, in chunks and in parallel, with the position of every error."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SHOWN = 40  # characters of a faulty token in a message
 
 
 class LibsvmData(NamedTuple):
-    """What a LIBSVM file holds."""
+    """Contents of a LIBSVM file."""
 
     X: Any  #: CSR array (n, d)
     y: FloatArray  #: labels (n,)
     qid: IntArray | None  #: query numbers (n,), if every row has one
-    zero_based: bool  #: whether the smallest index stands for column 0 because it is 0
+    zero_based: bool  #: whether index 0 is the first column; otherwise index 1 is
 
 
 def read_libsvm(
@@ -110,7 +110,7 @@ def read_libsvm(
 def _is_float(given: Any) -> bool:
     try:
         return np.dtype(given) in (np.float64, np.float32)
-    except Exception:  # NumPy raises whatever its parser of type names does
+    except Exception:  # NumPy's parser of type names may raise many kinds of errors
         return False
 
 
@@ -123,7 +123,7 @@ def read_rows(
     max_features: int = 2**31,
     n_threads: int | None = None,
 ) -> LibsvmData:
-    """Read a LIBSVM file that messages call ``path``."""
+    """Read a LIBSVM file, called ``path`` in messages."""
     one_of("zero_based", zero_based, (True, False, "auto"))
     if not _is_float(dtype):
         raise BadInput(f"dtype must be float64 or float32, got {dtype!r:.80}.")
@@ -151,7 +151,7 @@ def read_rows(
 
 
 def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, FloatArray]]:
-    """Rows (CSR, columns numbered as written) and labels of a file, some megabytes at a time."""
+    """Yield rows (CSR, columns numbered as in the file) and labels, some megabytes at a time."""
     path = str(file)
     parse = _Parser(path, np.dtype(np.float64), _INT32, "auto")
     n = with_qid = 0
@@ -172,7 +172,7 @@ def _refuse_some_queries(path: str, with_qid: int, n: int) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some rows, indices as written."""
+    """Parsed rows of a chunk, with indices as in the file."""
 
     y: FloatArray
     qid: IntArray
@@ -186,12 +186,12 @@ class _Part:
 
 
 class _FaultInChunk(Exception):
-    """Path, problem, line in the chunk, column."""
+    """Error in a chunk; its arguments are path, problem, line in the chunk and column."""
 
 
 @dataclass(frozen=True)
 class _Parser:
-    """Parses chunks of whole lines; knows what to call the file when it complains."""
+    """Parser of chunks of whole lines; ``path`` is the name of the file in messages."""
 
     path: str
     dtype: np.dtype[Any]
@@ -219,7 +219,7 @@ class _Parser:
                 "index 0 in a file whose indices begin with 1; give zero_based=True, or correct "
                 "it.",
             )
-        if entries < colons:  # colons in comments and query numbers
+        if entries < colons:  # there were colons in comments or query numbers
             indices, values = indices[:entries].copy(), values[:entries].copy()
         return _Part(
             y[:rows], qid[:rows], starts[: rows + 1], indices, values, n_qid, lowest, highest, lines
@@ -276,7 +276,7 @@ def _token(chunk: bytes, at: int) -> str:
 
 
 def _find_index(text: bytes, index: int, occurrence: int) -> int:
-    """Byte at which an index stands for the first or second time, comments left aside."""
+    """Return the byte position of the first or second occurrence of an index, outside comments."""
     at = seen = 0
     for line in text.splitlines(keepends=True):
         place = 0
@@ -293,7 +293,7 @@ def _find_index(text: bytes, index: int, occurrence: int) -> int:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """Pieces of at least _CHUNK bytes that end at line ends."""
+    """Yield pieces of about _CHUNK bytes that end at line ends."""
     mark = UTF8_MARK
     while piece := stream.read(_CHUNK):
         piece += b"" if piece.endswith(b"\n") else stream.readline()
@@ -302,7 +302,7 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _parse(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
-    """Parts in the order of the file; the first fault in the file is the one reported."""
+    """Yield the parts in the order of the file, so that the first error in the file is the one reported."""
     line = 0
     with opened(source) as stream:
         for parsed in _each_parsed(_chunks(stream), parse, n_threads):
@@ -314,7 +314,7 @@ def _parse(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
 def _each_parsed(
     chunks: Iterator[bytes], parse: _Parser, n_threads: int
 ) -> Iterator[Callable[[], _Part]]:
-    """Functions that return the parts: here for one thread, else from threads that parse ahead."""
+    """Yield functions that return the parts, parsed by the caller if n_threads is 1 and otherwise ahead by a pool."""
     if n_threads == 1:
         yield from (partial(parse, chunk) for chunk in chunks)
         return
@@ -329,7 +329,7 @@ def _each_parsed(
 
 
 def _in_file(parsed: Callable[[], _Part], lines_before: int) -> _Part:
-    """The part, or its fault with the line counted from the beginning of the file."""
+    """Return the part, or raise its error with the line counted from the beginning of the file."""
     try:
         return parsed()
     except _FaultInChunk as fault:
@@ -339,7 +339,7 @@ def _in_file(parsed: Callable[[], _Part], lines_before: int) -> _Part:
 
 
 def _join(parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
-    """One matrix; parts are given up as they are copied, so memory holds them once."""
+    """Concatenate the parts to one matrix; each part is freed after it is copied, to limit memory."""
     nnz = sum(len(part.values) for part in parts)
     wide = max(d, nnz) > _INT32
     indices = np.empty(nnz, np.int64 if wide else np.int32)

@@ -1,6 +1,6 @@
-"""The files that a path, a pattern, a directory, a URL or a list of them names, in the order of their names.
+"""Expansion of paths, patterns, directories and URLs to files, sorted by name.
 
-Directories called ``column=value`` below a directory or a pattern (Hive partitions) stand for columns of their files.
+Subdirectories called ``column=value`` (Hive partitions) define columns of the files in them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATTERN = "*?["
 
 
 def list_files(source: Any, storage_options: Mapping[str, Any] | None = None) -> list[Any]:
-    """Files of a source; streams and "-" stay as they are. A local file that is not there is listed all the same."""
+    """Return the files of a source; streams and "-" are kept. A local path is listed even if it does not exist."""
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise BadInput(
             f"storage_options must be a dict of options of the file system, got {storage_options!r:.80}."
@@ -86,7 +86,7 @@ def _remote(url: str, options: dict[str, Any]) -> Iterator[DataFile]:
 @dataclass(frozen=True)
 class _LocalDirectory:
     def entries(self, path: str) -> Iterator[tuple[str, bool]]:
-        """Paths of what a directory holds, and whether each is a directory."""
+        """Yield the paths in a directory, and whether each is a directory."""
         with os.scandir(path) as found:
             for entry in found:
                 if entry.is_dir() or entry.is_file():
@@ -103,7 +103,7 @@ class _RemoteDirectory:
     options: dict[str, Any]
 
     def entries(self, path: str) -> Iterator[tuple[str, bool]]:
-        """Paths of what a directory holds, and whether each is a directory."""
+        """Yield the paths in a directory, and whether each is a directory."""
         for entry in self.fs.ls(path, detail=True):
             if entry["name"].rstrip("/") != path.rstrip("/"):
                 yield entry["name"], entry["type"] == "directory"
@@ -117,7 +117,7 @@ class _RemoteDirectory:
 def _walk(
     directory: _LocalDirectory | _RemoteDirectory, path: str, above: tuple[str, ...]
 ) -> Iterator[DataFile]:
-    """Files of a directory, and those of its subdirectories that are called ``column=value``."""
+    """Yield the files of a directory and, recursively, of its subdirectories called ``column=value``, by name."""
     found = {
         name.rstrip("/").rpartition("/")[2]: (name, sub) for name, sub in _named(directory, path)
     }
@@ -142,7 +142,7 @@ def _named(directory: _LocalDirectory | _RemoteDirectory, path: str) -> Iterator
 
 
 def _parts_below(pattern: str, match: str) -> Any:
-    """Partition of a file that a pattern matches: its directories from the first wildcard on."""
+    """Return the partition columns of a file that matches a pattern: its directories from the first wildcard on."""
     parts, steps = match.split("/")[:-1], pattern.split("/")
     first = next(
         (i for i, step in enumerate(steps) if any(m in step for m in _PATTERN)), len(steps)
@@ -151,7 +151,7 @@ def _parts_below(pattern: str, match: str) -> Any:
 
 
 def _partition(directories: tuple[str, ...]) -> Any:
-    """Columns that directories called ``column=value`` stand for, as text."""
+    """Return the columns that directories called ``column=value`` define, as text."""
     pairs = (one.partition("=") for one in directories if "=" in one)
     return tuple(
         (unquote(name), None if value == _MISSING else unquote(value), "string")
@@ -160,7 +160,7 @@ def _partition(directories: tuple[str, ...]) -> Any:
 
 
 def _typed(files: list[Any]) -> list[Any]:
-    """Files whose partitions have the same columns, of numbers if all their values are."""
+    """Return the files with typed partition columns, numeric if all values are; raise if the columns differ."""
     known = [file for file in files if isinstance(file, DataFile)]
     columns = [tuple(name for name, *_ in file.partition) for file in known]
     if not any(columns):
@@ -191,7 +191,7 @@ def _listed(file: DataFile) -> str:
 
 
 def _arrow_type(column: Iterable[tuple[str, str | None, str]]) -> str:
-    """Type of a column by its values: whole numbers, numbers or text."""
+    """Return the arrow type of a partition column: "int64", "double" or "string"."""
     values = [value for _, value, _ in column if value is not None]
     if not values or not all(map(is_number, values)):
         return "string"

@@ -1,7 +1,7 @@
-"""Files become batches of finite numbers with target and weight, for a scan.
+"""Reader of files as batches of finite numbers with target and weight, for a scan.
 
-Columns are inferred as for a table in memory. Text, times, missing values and infinities among the features are
-refused by file, line and column, because a scan has no encoder.
+Column types are inferred as for a table in memory. Text, times, missing values and infinities among the features
+raise an error with file, line and column, because a scan has no encoder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linsep.data.files.libsvm import libsvm_batches
 from linsep.data.files.source import refuse
 from linsep.errors import BadInput
 
-_ENTRIES = 1 << 19  # numbers in a batch: 4 MB
+_ENTRIES = 1 << 19  # numbers per batch: 4 MB
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "float32")
 _ARROW_EXACT = ("bool", "int8", "uint8", "int16", "uint16", "halffloat", "float")
 
@@ -33,7 +33,7 @@ Column = str | int | None
 
 @dataclass(frozen=True, eq=False)
 class NumericBatch:
-    """Some rows; y and weight are None where no column was asked for, or the target comes at the end."""
+    """Some rows; y and weight are None without such a column, or if the target is returned at the end."""
 
     X: Any
     y: npt.NDArray[Any] | None = None
@@ -43,7 +43,7 @@ class NumericBatch:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which columns are the target and the weight, and how the files are read."""
+    """The columns of target and weight, and the settings for reading the files."""
 
     target: Column = None
     weight: Column = None
@@ -51,12 +51,12 @@ class Wanted:
 
     @property
     def plain(self) -> bool:
-        """Whether all columns are features."""
+        """Whether all columns are features: no target, no weight, none ignored."""
         return self.target is None and self.weight is None and not self.how.ignore
 
 
 class NumericFiles:
-    """Batches of all files in their order; ``target()`` is complete when they have been read."""
+    """Iterator over the batches of all files, in order; call ``target()`` after all batches have been read."""
 
     def __init__(self, files: Sequence[DataFile], wanted: Wanted) -> None:
         self.files, self.wanted = files, wanted
@@ -84,7 +84,7 @@ class NumericFiles:
                 yield file, batch
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Targets of all rows, or None."""
+        """Return the targets of all rows read so far, or None if there is no target."""
         if self._column is not None:
             y = self._column.values()
             return y.astype(str) if y.dtype.kind == "O" else y
@@ -145,7 +145,7 @@ def _refuse_text(records: Records) -> None:
 
 
 def _known(records: Records, values: Any, name: str, row: int) -> FloatArray:
-    """Numbers of a column, none of which may be missing."""
+    """Return the numbers of a column; raise if one is missing."""
     found = numbers(values, records.path, name, row, records.locate)
     missing = np.isnan(found)
     if missing.any():
@@ -190,7 +190,7 @@ def _npz_batches(path: str, name: str, wanted: Wanted) -> Iterator[NumericBatch]
 def _split(
     path: str, block: npt.NDArray[Any], wanted: Wanted, first: int
 ) -> tuple[npt.NDArray[Any], Any, Any]:
-    """Features, target and weight of rows whose columns have numbers, not names."""
+    """Split rows with numbered columns into features, target and weight; raise if a feature is not finite."""
     d = block.shape[1]
     places: dict[Column, int] = {}
     for asked in (wanted.target, wanted.weight, *wanted.how.ignore):

@@ -1,7 +1,7 @@
-"""Files of object stores and web servers, named by a URL and read through fsspec.
+"""Files on object stores and web servers, given by a URL and read through fsspec.
 
-Text is streamed. Of Parquet and Arrow files only the bytes of the wanted columns are fetched, by range requests; a
-server that has none sends the whole file, which is copied to the temporary directory.
+Text is streamed. For Parquet files, only the bytes of the requested columns are fetched, by range requests; from
+a server that does not support them, the whole file is copied to the temporary directory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linsep.errors import BadInput, LinsepError, Refused
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|[A-Za-z][A-Za-z0-9+.-]+::")
 _LOCAL = re.compile(r"(file|local)://", re.IGNORECASE)
 _BUFFER = 1 << 20
-#: What to install for a protocol, where the name of the package differs from it.
+#: Package to install for a protocol, where its name differs from the protocol.
 _PACKAGES = {
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
@@ -33,7 +33,7 @@ _PACKAGES = {
     **{"smb": "smbprotocol", "hf": "huggingface_hub", "oci": "ocifs", "oss": "ossfs"},
     **{"webdav": "webdav4", "git": "pygit2", "dvc": "dvc", "lakefs": "lakefs-spec"},
 }
-#: Facts of fsspec's ``info`` that change when a file is written again, without case, "-" and "_".
+#: Keys of fsspec's ``info`` whose values change when a file is rewritten, in lower case without "-" and "_".
 _EVIDENCE = frozenset(
     "etag contentmd5 md5 md5hash md5checksum crc crc32c checksum sha sha256 hash hex digest blobid "
     "generation versionid mtime modified modify lastmodified updated modificationtime".split()
@@ -41,19 +41,19 @@ _EVIDENCE = frozenset(
 
 
 def is_url(source: object) -> bool:
-    """Whether a source is a URL that fsspec reads, such as ``s3://bucket/key``."""
+    """Return whether a source is a URL that fsspec reads, such as ``s3://bucket/key``."""
     return isinstance(source, str) and _URL.match(source) is not None
 
 
 def local_path(url: str) -> str | None:
-    """The path that a ``file://`` URL stands for, None for other URLs."""
+    """Return the path of a ``file://`` URL, or None for other URLs."""
     if not _LOCAL.match(url) or "::" in url:
         return None
     return _LOCAL.sub("", url)
 
 
 def shown(url: str) -> str:
-    """A URL without the secrets it may hold: passwords, and the signatures of a query."""
+    """Return a URL without the secrets it may contain: user names and passwords, queries and fragments."""
     parts = []
     for one in url.split("::"):
         found = urlsplit(one)
@@ -63,7 +63,7 @@ def shown(url: str) -> str:
 
 
 def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
-    """The file system of a URL, and what it calls the file."""
+    """Return the fsspec file system of a URL, and the path of the file in it."""
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError as error:
@@ -97,7 +97,7 @@ def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """Whatever a file system raises becomes BadFile with the name of the file."""
+    """Convert any error of a file system to BadFile with the name of the file."""
     try:
         yield
     except (LinsepError, MemoryError):
@@ -143,7 +143,7 @@ def _words(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class RemoteFile(DataFile):
-    """A file that fsspec opens; ``path`` is its URL and ``name`` the URL without secrets."""
+    """Remote file that fsspec opens; ``path`` is its URL and ``name`` the URL without secrets."""
 
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -151,20 +151,20 @@ class RemoteFile(DataFile):
         return file_system(self.path, self.options)
 
     def _info(self) -> tuple[Any, str, dict[str, Any]]:
-        """The file system, the path there, and what it says about the file now."""
+        """Return the file system, the path in it, and its current information about the file."""
         fs, path = self._found()
         with explained(str(self)):
-            fs.invalidate_cache()  # listings of before
+            fs.invalidate_cache()  # fsspec caches directory listings
             return fs, path, fs.info(path)
 
     @property
     def size(self) -> int | None:
-        """Bytes; None if the server does not say."""
+        """Size in bytes, or None if the server does not report it."""
         size = self._info()[2].get("size")
         return None if size is None else int(size)
 
     def stream(self) -> BinaryIO:
-        """The bytes from the first to the last, in one request where the protocol has such."""
+        """Open the file for sequential reading, in a single request over HTTP."""
         fs, path = self._found()
         one_request = {"block_size": 0} if {"http", "https"} & _protocols(fs) else {}
         with explained(str(self)):
@@ -172,7 +172,7 @@ class RemoteFile(DataFile):
         return io.BufferedReader(_Bytes(raw, str(self)), _BUFFER)
 
     def head(self, count: int) -> bytes:
-        """The first bytes, and not many more."""
+        """Return the first ``count`` bytes, without reading ahead."""
         fs, path = self._found()
         with explained(str(self)), fs.open(path, "rb", cache_type="none") as raw:
             found: bytes = raw.read(count)
@@ -180,7 +180,7 @@ class RemoteFile(DataFile):
 
     @contextmanager
     def random_access(self) -> Iterator[Any]:
-        """A stream that fetches what is read, or a copy if the server sends no parts of files."""
+        """Provide a seekable stream, or the path of a local copy if the server does not support range requests."""
         fs, path = self._found()
         with explained(str(self)):
             raw = fs.open(path, "rb", cache_type="none")
@@ -194,22 +194,22 @@ class RemoteFile(DataFile):
 
     @contextmanager
     def on_disk(self) -> Iterator[DataFile]:
-        """A temporary copy on this machine."""
+        """Provide a temporary local copy."""
         with self.stream() as stream, copied(stream, str(self), self.partition) as copy:
             yield copy
 
     def absolute(self) -> DataFile:
-        """The file itself."""
+        """Return the file itself: a URL does not depend on the current directory."""
         return self
 
     def state(self) -> list[Any] | None:
-        """URL, size, and checksums or time of writing; None if there is neither."""
+        """Return URL, size, and checksums or time of writing; None if the server reports neither."""
         fs, path, info = self._info()
         evidence = {name: str(value) for name, value in info.items() if _is_evidence(name, value)}
         if not evidence:
             try:
                 evidence = {"modified": str(fs.modified(path))}
-            except Exception:  # not every file system knows
+            except Exception:  # not every file system reports it
                 return None
         return [self.path, info.get("size"), sorted(evidence.items())]
 
@@ -219,13 +219,13 @@ def _protocols(fs: Any) -> set[str]:
 
 
 def _is_evidence(name: str, value: Any) -> bool:
-    """Whether a fact of ``info`` changes with the content. A weak ETag may stay the same."""
+    """Return whether a value of ``info`` changes with the content. A weak ETag may not, so it does not count."""
     known = name.lower().replace("-", "").replace("_", "") in _EVIDENCE
     return known and bool(value) and not str(value).startswith("W/")
 
 
 def _sends_parts(stream: _Bytes) -> bool:
-    """Whether the last bytes can be read without those before."""
+    """Return whether the server supports range requests, tested by reading the last 8 bytes."""
     if stream.size is None:
         return False
     try:
@@ -238,26 +238,26 @@ def _sends_parts(stream: _Bytes) -> bool:
 
 
 class _Bytes(io.RawIOBase):
-    """Bytes of a remote file; an error, or an end before the last byte, is a BadFile with its name."""
+    """Stream of a remote file that raises BadFile with its name on an error or a premature end."""
 
     def __init__(self, raw: Any, name: str) -> None:
         self._raw, self._name, self._at = raw, name, 0
         self.size: int | None = getattr(raw, "size", None)
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Whether the size is known; whether the server sends parts, it does not say."""
+        """Return whether the size is known; that does not imply that the server supports range requests."""
         return self.size is not None
 
     def tell(self) -> int:
-        """The position."""
+        """Return the position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
+        """Set the position and return it."""
         if self.size is None:
             raise io.UnsupportedOperation("the size is unknown")
         origin = (0, self._at, self.size)[whence]
@@ -265,7 +265,7 @@ class _Bytes(io.RawIOBase):
         return self._at
 
     def readinto(self, room: Any) -> int:
-        """The next bytes."""
+        """Read the next bytes into ``room`` and return their number."""
         if self.size is not None and self._at >= self.size:
             return 0
         with explained(self._name):
@@ -283,7 +283,7 @@ class _Bytes(io.RawIOBase):
         return len(found)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if not self.closed:
             self._raw.close()
         super().close()

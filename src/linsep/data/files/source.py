@@ -1,4 +1,4 @@
-"""Bytes from a path, a stream or standard input, decompressed by what they are, not by their name."""
+"""Byte streams from paths, streams or standard input; compression is detected from the content, not the name."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def is_plain(head: bytes) -> bool:
-    """Whether a file that begins like this is neither compressed nor one of the binary formats."""
+    """Return whether a file that begins with ``head`` is neither compressed nor in a binary format."""
     marks = (*_MAGIC, *_UTF16, b"PAR1", b"ARROW1", b"\x93NUMPY")
     return not head.startswith(marks) and b"\0" not in head
 
 
 def name_of(source: Source) -> str:
-    """What a message calls the source."""
+    """Return the name of the source for messages."""
     if isinstance(source, DataFile):
         return str(source)
     if isinstance(source, str | os.PathLike):
@@ -49,17 +49,17 @@ def name_of(source: Source) -> str:
 
 
 def refuse(path: str, problem: str, line: int | None = None, column: int | None = None) -> NoReturn:
-    """Raise BadFile with its place in front: ``file:line:column: problem``."""
+    """Raise BadFile with a message that starts with the position: ``file:line:column: problem``."""
     place = ":".join(str(part) for part in (path, line, column) if part is not None)
     raise BadFile(f"{place}: {problem}", path, line, column)
 
 
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
-    """The decompressed bytes of a file, a path, ``"-"`` (standard input) or a binary stream.
+    """Open the decompressed bytes of a file, a path, ``"-"`` (standard input) or a binary stream.
 
     A missing file, a directory or a file without permission raises OSError, as ``open`` does.
-    Damaged compression becomes BadFile.
+    Damaged compressed data raise BadFile.
     """
     path = name_of(source)
     with _raw(source) as raw:
@@ -104,7 +104,7 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
 
 
 class _Counted(io.RawIOBase):
-    """A file that writes down how many of its bytes were read, whichever thread reads them."""
+    """Stream that reports the number of bytes read to a progress job, whichever thread reads them."""
 
     def __init__(self, stream: io.BufferedReader, job: Job) -> None:
         self._stream, self._job = stream, job

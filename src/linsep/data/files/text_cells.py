@@ -1,4 +1,4 @@
-"""Where a cell of a delimited text stands: found again, slowly, once something is wrong with it."""
+"""Positions of cells in delimited text, for error messages; the file is parsed a second time, slowly, to find them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.data.files.source import opened
 
 @dataclass(frozen=True)
 class DelimitedText:
-    """A file and how it is written."""
+    """A delimited text file with its encoding, delimiter and quote."""
 
     file: DataFile
     encoding: str
@@ -22,7 +22,7 @@ class DelimitedText:
     quote: str | None
 
     def rows(self, text: Any) -> Iterator[list[str]]:
-        """Records of a text, as lists of cells; a blank line is an empty list."""
+        """Iterate over the records of a text, as lists of cells; a blank line is an empty list."""
         csv.field_size_limit(1 << 30)
         return csv.reader(
             text,
@@ -32,7 +32,7 @@ class DelimitedText:
         )
 
     def locate(self, record: int, number: int) -> tuple[int | None, int | None]:
-        """Line and column of cell ``number`` of a record, blank lines left aside."""
+        """Return line and column, counting from 1, of cell ``number`` of a record; blank lines are not records."""
         with opened(self.file) as stream:
             lines = _Lines(io.TextIOWrapper(stream, self.encoding, "replace", newline=""))
             rows: Any = self.rows(lines)
@@ -47,7 +47,7 @@ class DelimitedText:
         return None, None
 
     def open_quote(self) -> tuple[int | None, int | None]:
-        """The last quote of the last line with an odd number of them."""
+        """Return line and column of the last quote in the last line with an odd number of quotes."""
         mark = (self.quote or '"').encode()
         place: tuple[int | None, int | None] = None, None
         with opened(self.file) as stream:
@@ -58,7 +58,7 @@ class DelimitedText:
 
 
 class _Lines:
-    """Lines of text; those of the current record are kept."""
+    """Iterator over the lines of a text that keeps those of the current record."""
 
     def __init__(self, text: Any) -> None:
         self._text = text
@@ -73,7 +73,7 @@ class _Lines:
 
 
 def _offset(record: str, delimiter: str, quote: str | None, number: int) -> int:
-    """Where in its line a cell of a record begins."""
+    """Return the position in its line at which cell ``number`` of a record begins, counting from 0."""
     inside = False
     seen = 0
     for at, char in enumerate(record):

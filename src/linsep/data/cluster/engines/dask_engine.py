@@ -1,6 +1,6 @@
-"""Dask: partitions are futures of a ``distributed.Client``, and columns are lists of them.
+"""The Dask engine: partitions are futures of a ``distributed.Client``, and columns are lists of them.
 
-Partitions and row state are results of tasks. When a worker dies the scheduler computes what it held again, from the
+Partitions and row state are results of tasks. If a worker dies, the scheduler recomputes the results it held, from the
 user's own graph.
 """
 
@@ -21,19 +21,19 @@ from linsep.data.location import Location, location_of
 from linsep.errors import BadInput, ClusterError, LinsepError
 from linsep.interrupts import check
 
-LARGE = 4096  # bytes of a function beyond which it is sent once and not in every task
-POLL = 0.5  # seconds between two looks at the workers
+LARGE = 4096  # functions of more bytes are sent once instead of in every task
+POLL = 0.5  # seconds between two checks that there are workers
 NO_WORKERS = "no-workers-timeout"
 NO_WORKERS_SECONDS = 30.0
 
 
 class DaskEngine(Engine):
-    """Tasks of a Dask client."""
+    """Engine that runs tasks through a Dask client."""
 
     def __init__(self, client: Any, count: int) -> None:
         super().__init__()
         self.client, self.numbers = client, list(range(count))
-        self.origins: dict[str, int] = {}  # the user's own tasks, by the number of their partition
+        self.origins: dict[str, int] = {}  # key of the user's own task -> number of its partition
         self._run, self._calls = uuid.uuid4().hex[:12], 0
         self._refuse_closed()
 
@@ -69,7 +69,7 @@ class DaskEngine(Engine):
         return self._compute(lazily)
 
     def _compute(self, lazily: list[Any]) -> list[Any]:
-        """Futures. Arrays that were made from memory are part of the graph: Dask need not warn that it is large."""
+        """Submit lazy values and return futures, without Dask's warning for graphs that contain large arrays."""
         import dask  # noqa: PLC0415
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
@@ -77,7 +77,7 @@ class DaskEngine(Engine):
         return futures
 
     def _keys(self, what: str, numbers: Sequence[int]) -> list[str]:
-        """Names of tasks that tell what they are about."""
+        """Return descriptive and unique keys of tasks."""
         self._calls += 1
         return [f"linsep-{what}-{self._run}-{self._calls}-{i}" for i in numbers]
 
@@ -98,7 +98,7 @@ class DaskEngine(Engine):
         return [column[i] for i in numbers]
 
     def total(self, column: list[Any], size: int) -> FloatArray:
-        """A task for each node of the tree."""
+        """Return the ordered sum, with one task for each node of the tree."""
         level = 0
         while len(column) > 1:
             level += 1
@@ -111,7 +111,7 @@ class DaskEngine(Engine):
         return np.array(self.collect(column)[0])
 
     def collect(self, column: Sequence[Any]) -> list[Any]:
-        """The values, in order; never waits for ever when nobody is there to work."""
+        """Copy the values to the client, in order; raise if the cluster has no workers for too long."""
         from distributed import wait  # noqa: PLC0415
 
         idle_since = None
@@ -152,7 +152,7 @@ class DaskEngine(Engine):
             )
 
     def _still_idle(self, since: float | None) -> float | None:
-        """When the last worker was seen to be gone; raises once that is too long ago."""
+        """Return since when there have been no workers, or None; raise if that exceeds the timeout."""
         from dask.utils import parse_timedelta  # noqa: PLC0415
 
         if self.client.nthreads():
@@ -167,13 +167,13 @@ class DaskEngine(Engine):
         return now if since is None else since
 
     def _number(self, task: str) -> int | None:
-        """Which partition a task is about."""
+        """Return the number of the partition that a task belongs to, or None."""
         if task.startswith("linsep-") and not task.startswith("linsep-tree"):
             return int(task.rsplit("-", 1)[1])
         return self.origins.get(task)
 
     def _explained(self, error: Exception, futures: Sequence[Any]) -> ClusterError:
-        """What Dask says, in the words of a fit."""
+        """Convert an error of Dask to a ClusterError that names the partition and the remedy."""
         from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
         if isinstance(error, KilledWorker):
@@ -194,17 +194,17 @@ class DaskEngine(Engine):
 
 
 def same(value: Any) -> Any:
-    """Return its argument: how numbers enter the graph."""
+    """Return the argument; a task that puts a value into the graph."""
     return value
 
 
 def _lazy(value: Any) -> bool:
-    """Whether a value is a delayed one, which is computed with what depends on it."""
+    """Return whether a value is lazy, so that it is computed together with the tasks that depend on it."""
     return hasattr(value, "__dask_graph__")
 
 
 def connected(address: str) -> Any:
-    """A client of the scheduler at that address."""
+    """Return a client of the scheduler at an address."""
     try:
         client: Any = importlib.import_module("distributed").Client
     except ImportError as error:
@@ -218,7 +218,7 @@ def connected(address: str) -> Any:
 
 
 def _client() -> Any:
-    """The client in use."""
+    """Return the current Dask client; raise if there is none."""
     from distributed import get_client  # noqa: PLC0415
 
     try:
@@ -230,11 +230,11 @@ def _client() -> Any:
         ) from error
 
 
-# what the user gives
+# conversion of the user's input
 
 
 def source(X: Any, y: Any, weight: Any) -> Source:
-    """Dask arrays, dask dataframes and lists of delayed partitions as columns."""
+    """Return dask arrays, dask dataframes or lists of delayed partitions as columns of an engine."""
     x = pieces(X, "X")
     engine = DaskEngine(_client(), len(x))
     engine.origins = {str(getattr(one, "key", "")): i for i, one in enumerate(x)}
@@ -248,7 +248,7 @@ def source(X: Any, y: Any, weight: Any) -> Source:
 
 
 def files(client: Any, paths: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """An engine, and columns of what ``read(file)`` returns for each file, a tuple of three."""
+    """Return an engine, and the three columns of the tuples that ``read(file)`` returns for each file."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     call, part = delayed(read, pure=True), delayed(pick, pure=True)
@@ -258,7 +258,7 @@ def files(client: Any, paths: Sequence[Any], read: Callable[[Any], Any]) -> tupl
 
 
 def pieces(X: Any, name: str) -> list[Any]:
-    """The partitions as delayed values or futures."""
+    """Return the partitions as delayed values or futures."""
     if isinstance(X, list | tuple):
         return list(X)
     if hasattr(X, "npartitions") and hasattr(X, "divisions"):  # a dataframe or a series
@@ -274,7 +274,7 @@ def pieces(X: Any, name: str) -> list[Any]:
 
 
 def known_sizes(X: Any) -> tuple[int, ...] | None:
-    """Rows of each partition, where they are known without computing."""
+    """Return the number of rows of each partition, or None if they are not known without computing."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or any(np.isnan(size) for size in chunks[0]):
         return None
@@ -282,7 +282,7 @@ def known_sizes(X: Any) -> tuple[int, ...] | None:
 
 
 def _align(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) -> list[Any]:
-    """v cut as X is."""
+    """Return the partitions of v, split like those of X."""
     if location_of(v) is not Location.CLUSTER:
         return cut(v, known_sizes(X) or lengths(engine, x), name)
     ours, theirs = known_sizes(X), known_sizes(v)
@@ -301,19 +301,19 @@ def _align(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) -> l
     return parts
 
 
-# what the user gets
+# lazy predictions
 
 
 def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
-    """``model.method(part)`` of every partition of X, encoded first, as a dask array.
+    """Return ``model.method(part)`` for every partition of X, encoded first, as a dask array.
 
-    An answer for one row of zeros tells the type and the number of columns.
+    The dtype and the number of columns are found by predicting a row of zeros.
     """
     return _answers_of(model, method, pieces(X, "X"), known_sizes(X), encode)
 
 
 def predict_files(model: Any, method: str, parts: list[Any], encode: Any = None) -> Any:
-    """``model.method(part)`` of every file that the workers read, as a dask array."""
+    """Return ``model.method(part)`` for every file that the workers read, as a dask array."""
     return _answers_of(model, method, parts, None, encode)
 
 
@@ -326,7 +326,7 @@ def _answers_of(
     example = _example(model, method)
     rows = [np.nan] * len(parts) if sizes is None else sizes
     call = delayed(_answers, pure=True)
-    # Once in the graph, not once for each partition.
+    # The model is one node of the graph instead of being copied into every task.
     sent = delayed((model, encode), traverse=False)
     blocks = [
         da.from_delayed(
@@ -338,17 +338,17 @@ def _answers_of(
 
 
 def _example(model: Any, method: str) -> Any:
-    """The answer for one row of zeros."""
+    """Return the prediction for one row of zeros."""
     row: Any = np.zeros((1, model.n_features_in_))
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
-        pandas = importlib.import_module("pandas")  # dask dataframes are made of these
+        pandas = importlib.import_module("pandas")  # a dependency of dask dataframes
         row = pandas.DataFrame(row, columns=names)
     return getattr(model, method)(row)
 
 
 def _answers(sent: tuple[Any, Any], method: str, part: Any, nothing: Any) -> Any:
-    """On a worker: what the model says of a partition, which may be empty."""
+    """Return the predictions for a partition on its worker; ``nothing`` if it is empty."""
     model, encode = sent
     if part.shape[0] == 0:
         return nothing

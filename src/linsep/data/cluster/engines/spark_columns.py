@@ -1,6 +1,6 @@
-"""Columns of a Spark data frame as Arrow tables, and these as rows: one value for each partition.
+"""Conversion of Spark data frames to one Arrow table per partition, and of its columns to matrices and vectors.
 
-Rows leave the data frame as Arrow batches (``mapInArrow``), so no row becomes a Python object.
+Rows are read from the data frame as Arrow batches (``mapInArrow``), so they are never converted to Python objects.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from linsep.data.location import Location, location_of
 from linsep.errors import BadInput
 
-LARGEST = (1 << 31) - (1 << 20)  # bytes of one value that Spark can move
+LARGEST = (1 << 31) - (1 << 20)  # largest value in bytes that Spark can transfer
 _RAW = "linsep_raw"
 
 
 def names_column(v: Any) -> bool:
-    """Whether y or a weight is a column of the frame, by name or as an expression."""
+    """Return whether y or a weight is a column of the frame, given by name or as an expression."""
     if isinstance(v, str):
         return True
     if location_of(v) is not Location.CLUSTER:
@@ -45,13 +45,13 @@ def quoted(name: str) -> str:
 
 
 def raw_tables(frame: Any) -> Any:
-    """The rows of each partition as one Arrow table: an RDD with one element for each of them."""
+    """Return an RDD whose only element per partition is the Arrow table of its rows."""
     packed = frame.mapInArrow(pack, f"{_RAW} binary")
     return packed.rdd.mapPartitions(unpack)
 
 
 def pack(batches: Iterator[Any]) -> Iterator[Any]:
-    """On an executor: Arrow batches as bytes."""
+    """Serialise Arrow batches to bytes, on an executor."""
     import pyarrow as pa  # noqa: PLC0415
 
     for batch in batches:
@@ -63,7 +63,7 @@ def pack(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def unpack(rows: Iterator[Any]) -> Iterator[Any]:
-    """On an executor: one table of all batches of a partition; None if it has no rows."""
+    """Yield one table of all batches of a partition, or None if it has no rows, on an executor."""
     import pyarrow as pa  # noqa: PLC0415
 
     tables = [pa.ipc.open_stream(bytes(row[_RAW])).read_all() for row in rows]
@@ -72,7 +72,7 @@ def unpack(rows: Iterator[Any]) -> Iterator[Any]:
 
 
 def vector_of(table: Any, name: str) -> Any:
-    """On an executor: a column as an array."""
+    """Return a column as an array, on an executor."""
     return np.zeros(0) if table is None else table[name].to_numpy()
 
 
@@ -84,7 +84,7 @@ def holds_vectors(kind: Any) -> bool:
 
 
 def features_table(table: Any, names: Sequence[str]) -> Any:
-    """On an executor: the features of a partition; an array without rows if it is empty."""
+    """Return the features of a partition, or an array without rows if it is empty, on an executor."""
     if table is None:
         return np.zeros((0, len(names)))
     if table.nbytes > LARGEST:
@@ -95,7 +95,7 @@ def features_table(table: Any, names: Sequence[str]) -> Any:
 
 
 def count_entries(table: Any, name: str) -> tuple[int, int]:
-    """On an executor: stored entries of the vectors of a partition, and entries in all."""
+    """Count the nonzero entries and all entries of the vectors of a partition, on an executor."""
     if table is None:
         return 0, 0
     rows = csr_rows(table[name])
@@ -103,7 +103,7 @@ def count_entries(table: Any, name: str) -> tuple[int, int]:
 
 
 def rows_of_vectors(table: Any, name: str, sparse: bool) -> Any:
-    """On an executor: vectors as the rows of a matrix."""
+    """Return a column of vectors as the rows of a matrix, on an executor."""
     if table is None:
         return np.zeros((0, 1))
     rows = csr_rows(table[name])
@@ -111,7 +111,7 @@ def rows_of_vectors(table: Any, name: str, sparse: bool) -> Any:
 
 
 def csr_rows(column: Any) -> Any:
-    """Arrays or vectors of pyspark.ml (structs of type, size, indices and values) as CSR rows."""
+    """Convert arrays or pyspark.ml vectors (structs of type, size, indices and values) to a CSR matrix."""
     import pyarrow as pa  # noqa: PLC0415
 
     column = column.combine_chunks()

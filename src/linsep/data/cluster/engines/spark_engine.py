@@ -1,9 +1,9 @@
-"""Spark: a column is an expression over RDDs that hold one value for each partition.
+"""The Spark engine: a column is a lazy expression over RDDs with one value per partition.
 
-``map`` only writes down what is to be computed. ``collect`` and ``total`` run it as one job: the stored RDDs that the
+``map`` only builds the expression. ``collect`` and ``total`` run it as one job: the stored RDDs that the
 expression reads are zipped, and a task evaluates all its steps on the values of its partition. ``persist`` stores a
-result (``MEMORY_AND_DISK``) when a job first needs it. Spark computes what a lost executor held again from its
-lineage, which ends in the user's data frame.
+result (``MEMORY_AND_DISK``) when a job first needs it. If an executor is lost, Spark recomputes its values from the
+lineage, which starts with the user's data frame.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from linsep.errors import BadInput, ClusterError, LinsepError
 
 __all__ = ["SparkEngine", "files", "predict", "predict_files", "source"]
 
-INLINE = 1 << 16  # bytes of values of all partitions that are part of every task
-# Bytes of sums that come to the driver as they are; more are added up by the executors.
+INLINE = 1 << 16  # lists of values up to this many bytes are copied into every task
+# Up to this many bytes of sums are sent to the driver; more are added on the executors.
 COLLECTED = 1 << 26
-SPARSE = 1 / 3  # vectors with fewer stored entries than this share are read as sparse rows
+SPARSE = 1 / 3  # vectors with a smaller fraction of nonzeros are read as sparse rows
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """``fn(*columns, **common)`` of every partition, not yet computed."""
+    """Column of ``fn(*columns, **common)`` for every partition, not yet computed."""
 
     fn: Callable[..., Any]
     columns: tuple[Column, ...]
@@ -62,19 +62,19 @@ class Call:
 
 
 class Shared:
-    """One value for all partitions."""
+    """Column with the same value for all partitions."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class SparkEngine(Engine):
-    """Jobs of a Spark session."""
+    """Engine that runs jobs in a Spark session."""
 
     def __init__(self, session: Any, count: int) -> None:
         super().__init__()
         self.session, self.context, self.count = session, session.sparkContext, count
-        self.numbers = list(range(count))  # of the RDDs' partitions, for each of ours
+        self.numbers = list(range(count))  # number of the RDD partition for each partition in use
 
     def restart(self) -> SparkEngine:
         again = SparkEngine(self.session, self.count)
@@ -95,7 +95,7 @@ class SparkEngine(Engine):
         return self._stored(call) if persist else call
 
     def _stored(self, call: Call) -> Stored:
-        """The results as an RDD, released when nothing refers to them any more."""
+        """Return the results as a persisted RDD, released when there are no more references to it."""
         level = importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK
         rdd = self._rdd(call).persist(level)
         stored = Stored(rdd)
@@ -104,7 +104,7 @@ class SparkEngine(Engine):
         return stored
 
     def _rdd(self, column: Column) -> Any:
-        """The values of a column as an RDD with one element for each partition."""
+        """Return the values of a column as an RDD with one element per partition."""
         programme = Programme(self)
         programme.compile(column)
         sources = programme.sources or [self._empty()]
@@ -117,7 +117,7 @@ class SparkEngine(Engine):
         return self.context.parallelize([None] * self.count, self.count)
 
     def distribute(self, values: Sequence[Any]) -> Any:
-        """Values of the client as an RDD."""
+        """Return values of the client as an RDD with one element per partition."""
         everywhere: list[Any] = [None] * self.count
         for number, value in zip(self.numbers, values, strict=True):
             everywhere[number] = value
@@ -156,7 +156,7 @@ class SparkEngine(Engine):
         return found
 
     def total(self, column: Column, size: int) -> FloatArray:
-        """Totals that are short come to the driver; long ones are added up on the executors, level by level."""
+        """Return the ordered sum: short vectors are added on the driver, long ones on the executors, level by level."""
         rdd, count = self._rdd(column), len(self.numbers)
         if count <= FAN or 8 * size * count <= COLLECTED:
             return ordered(self._run(rdd, self.numbers))
@@ -177,7 +177,7 @@ class SparkEngine(Engine):
         return f"spark.conf.set('spark.linsep.{name}', {value!r})"
 
     def _explained(self, error: Exception, numbers: Sequence[int]) -> ClusterError:
-        """What Spark says, in the words of a fit."""
+        """Convert an error of Spark to a ClusterError that names the partition and the remedy."""
         if self.context._jsc is None:
             return ClusterError(
                 "The Spark session was stopped during the fit: start one and fit again."
@@ -197,18 +197,18 @@ class SparkEngine(Engine):
 
 
 def _first_lines(text: str) -> str:
-    """The beginning of a message of the JVM, without its stack."""
+    """Return the beginning of an error message of the JVM, without the stack trace."""
     lines = [line.strip() for line in text.splitlines()]
     return " ".join(line for line in lines if line and not line.startswith("at "))[:600]
 
 
 def _release(rdd: Any, context: Any) -> None:
-    """Drop a stored RDD, in a thread of its own: this may run in the middle of another call to the JVM."""
+    """Unpersist an RDD in a separate thread, because a finaliser may run in the middle of another call to the JVM."""
 
     def drop() -> None:
         try:
             rdd.unpersist()
-        except Exception:  # the session has ended, and the RDD with it
+        except Exception:  # the session has ended and its RDDs no longer exist
             return
 
     if context._jsc is not None:
@@ -219,17 +219,17 @@ def _release(rdd: Any, context: Any) -> None:
 
 
 class Programme:
-    """The steps of a column, and the stored RDDs that they read."""
+    """Compiler of a column into steps of a task and the stored RDDs that they read."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
         self.sources: list[Any] = []
         self._steps: list[tuple[Any, list[tuple[str, Any]], dict[str, Any]]] = []
-        self._known: dict[int, tuple[str, Any]] = {}  # by identity, which `_held` keeps valid
+        self._known: dict[int, tuple[str, Any]] = {}  # by id(), which `_held` keeps valid
         self._held: list[Any] = []
 
     def compile(self, column: Column) -> tuple[str, Any]:
-        """How a task finds the value of a column: ("source" | "step" | "shared" | "value", ...)."""
+        """Return where a task finds the value of a column: ("source" | "step" | "shared" | "value", ...)."""
         found = self._known.get(id(column))
         if found is None:
             found = self._known[id(column)] = self._compile(column)
@@ -255,21 +255,21 @@ class Programme:
         return "source", len(self.sources) - 1
 
     def task(self) -> Task:
-        """What a task does with the values of its partition; the last step is the answer."""
+        """Return the task that executes the steps on a partition; its result is that of the last step."""
         answer = ("step", len(self._steps) - 1) if self._steps else ("source", 0)
         return Task(self._steps, max(1, len(self.sources)), answer)
 
 
 @dataclass
 class Task:
-    """On an executor: all steps on the values of one partition."""
+    """Function that executes all steps on the values of one partition, on an executor."""
 
     steps: list[tuple[Any, list[tuple[str, Any]], dict[str, Any]]]
     sources: int
     answer: tuple[str, Any]
 
     def __call__(self, number: int, elements: Iterator[Any]) -> Iterator[Any]:
-        """The value of partition ``number``, from its stored ones, which come as nested pairs."""
+        """Yield the value of partition ``number``; each element contains its stored values as nested pairs."""
         for element in elements:
             yield self._evaluate(number, _flat(element, self.sources))
 
@@ -290,7 +290,7 @@ class Task:
 
 
 def _flat(element: Any, count: int) -> list[Any]:
-    """The values of nested pairs: ((a, b), c) as [a, b, c]."""
+    """Flatten nested pairs: ((a, b), c) becomes [a, b, c]."""
     if count == 1:
         return [element]
     return [*_flat(element[0], count - 1), element[1]]
@@ -298,7 +298,7 @@ def _flat(element: Any, count: int) -> list[Any]:
 
 @dataclass
 class Failure:
-    """An error of linsep on an executor: it is the result, so that Spark does not try again what fails again."""
+    """Error of linsep on an executor, returned as a result so that Spark does not retry a task that must fail."""
 
     error: LinsepError
 
@@ -312,7 +312,7 @@ def _attempt(fn: Any, values: list[Any], common: dict[str, Any]) -> Any:
 
 @dataclass
 class _Placed:
-    """(place among the partitions, value), of those that have rows."""
+    """Function that yields (partition number, value) for the partitions in use."""
 
     place: dict[int, int]
 
@@ -331,7 +331,7 @@ def _identity(group: int) -> int:
 
 
 def _add(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[int, Any]]:
-    """The sum of a group, in the order of its members."""
+    """Yield the sum of a group of partitions, added in their order."""
     found = sorted((pair for _, pair in pairs), key=_place)
     values = [value for _, value in found]
     failed = next((value for value in values if isinstance(value, Failure)), None)
@@ -344,7 +344,7 @@ def _place(pair: tuple[int, Any]) -> int:
 
 
 def source(X: Any, y: Any, weight: Any) -> Source:
-    """A Spark data frame as columns; y and weights are columns of it, expressions, or vectors of the driver."""
+    """Return a Spark data frame as columns of an engine; y and weights are columns, expressions or local vectors."""
     if not hasattr(X, "mapInArrow"):
         raise BadInput(f"X is a {type(X).__module__}.{type(X).__name__}; give a Spark data frame.")
     session = X.sparkSession
@@ -378,7 +378,7 @@ def source(X: Any, y: Any, weight: Any) -> Source:
 
 
 def _features_of(engine: SparkEngine, raw: Stored, schema: Any) -> Column:
-    """The rows: a table with names, or an array or sparse matrix if the only column holds vectors."""
+    """Return the column of rows: tables with names, or matrices if the only column of the frame holds vectors."""
     names = tuple(schema.names)
     wide = [field.name for field in schema.fields if holds_vectors(field.dataType)]
     if not wide:
@@ -395,7 +395,7 @@ def _features_of(engine: SparkEngine, raw: Stored, schema: Any) -> Column:
 
 
 def files(client: Any, paths: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """An engine, and columns of what ``read(file)`` returns for each file, a tuple of three."""
+    """Return an engine, and the three columns of the tuples that ``read(file)`` returns for each file."""
     engine = SparkEngine(client, len(paths))
     found = engine.map("read", read, engine.send("path", paths))
     return engine, *(engine.map("part", pick, found, at=at) for at in range(3))

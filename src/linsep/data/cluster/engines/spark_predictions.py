@@ -1,4 +1,4 @@
-"""Predictions for a Spark data frame: a further column, computed by the executors when Spark asks for it."""
+"""Predictions for a Spark data frame: an additional column that the executors compute lazily."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _COLUMNS = {
 
 
 def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
-    """X with the answers of ``model.method`` as a further column: a data frame, not yet computed.
+    """Return the data frame X with the result of ``model.method`` as an additional column, computed lazily.
 
-    The column is called "prediction", "probability", "log_probability" or "score"; answers with several numbers for a
-    row are arrays. Other columns than the features of the model may be there and stay.
+    The column is called "prediction", "probability", "log_probability" or "score"; results with several numbers per
+    row are arrays. X may have columns that are not features of the model; they are kept.
     """
     types: Any = importlib.import_module("pyspark.sql.types")
     column, names = _COLUMNS[method], _features_for(encode or model, X)
@@ -58,7 +58,7 @@ def _features_for(model: Any, X: Any) -> list[str]:
 
 
 def _types(model: Any, method: str) -> tuple[Any, Any]:
-    """Spark's and Arrow's type of the answers, from that for one row of zeros."""
+    """Return the Spark and Arrow types of the predictions, found by predicting a row of zeros."""
     import pyarrow as pa  # noqa: PLC0415
 
     from_arrow_type: Any = importlib.import_module("pyspark.sql.pandas.types").from_arrow_type
@@ -69,7 +69,7 @@ def _types(model: Any, method: str) -> tuple[Any, Any]:
 
 
 def _rows(X: Any, model: Any) -> Any:
-    """Rows with the names that the model knows."""
+    """Return rows as a table with the column names of the model, or unchanged if it has none."""
     import pyarrow as pa  # noqa: PLC0415
 
     names = getattr(model, "feature_names_in_", None)
@@ -78,7 +78,7 @@ def _rows(X: Any, model: Any) -> Any:
 
 @dataclass
 class _Answers:
-    """On an executor: batches with the answers of a model as a further column."""
+    """Function for ``mapInArrow`` that appends the predictions of a model to each batch, on an executor."""
 
     model: Any
     encode: Any
@@ -109,7 +109,7 @@ class _Answers:
 
 
 def predict_files(model: Any, method: str, parts: Any, encode: Any = None) -> Any:
-    """Refuse to predict: the answers would have no rows to stand beside."""
+    """Raise: predictions on Spark are a column of a data frame, and files have none."""
     raise BadInput(
         "Predictions for files on Spark need a data frame: model.predict(spark.read.parquet(path))."
     )
