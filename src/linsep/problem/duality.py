@@ -32,7 +32,8 @@ concave, so
 
 where column c of M is the sum of s x over the rows of class c: again only sums, one pass (with l1, V is
 soft-thresholded first). With lam = 0 < l1 all U are shrunk by kappa = l1/max |V_jc| <= 1: p becomes
-(1 - kappa) onehot(y) + kappa p, whose entropy is at least kappa entropy(p), because entropy is concave and 0 at onehot(y).
+(1 - kappa) onehot(y) + kappa p, whose entropy is at least kappa entropy(p), because entropy is concave and 0 at
+onehot(y).
 
 This is the only Python module that turns closing sums into a primal or a dual value. Solvers compare the two to decide
 when to stop; the certificates bound their rounding errors (``certificates.closing``, ``certificates.softmax``).
