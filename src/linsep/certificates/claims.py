@@ -248,7 +248,7 @@ def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -
 
 
 def another_objective(claim: Optimality, part: Part, found: Optimality) -> bool:
-    """Return whether the objective found is so far from the claimed one that better arithmetic cannot reconcile them."""
+    """Return whether the objective found is too far from the claimed one for better arithmetic to reconcile them."""
     scale = max(abs(claim.primal), abs(found.primal))
     return abs(claim.primal - found.primal) > 1e3 * _slack(claim, part, found) + 1e-3 * scale
 
