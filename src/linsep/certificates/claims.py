@@ -31,7 +31,8 @@ from linsep.solution import Explicit
 _CLOSE = 1e-9
 #: A few times the largest loss to underflow, in reported units.
 _UNDERFLOW = 2.0**-1068
-#: Relative tolerance of a claimed error of w; the same if rounding dominates it.
+#: Accepted shortfall of a claimed error of w, relative to the recomputed one; if rounding is more than this share of
+#: the gap, the claimed error may be as small as ``_ROUNDED`` times the recomputed one.
 _PART, _ROUNDED = 0.01, 0.5
 #: Largest shortfall of a recomputed bound against the claimed one: relative to tol, and relative to the objective.
 _SHORT, _SHORTEST = 0.1, 1e-7

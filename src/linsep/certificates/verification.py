@@ -82,7 +82,7 @@ def verify(
 ) -> Optimality:
     """Recompute the certificate of a fitted model, independently of the solver.
 
-    The sums of the certificate are computed anew from the data, in numpy and with the formulas of ``linsep.losses``;
+    The sums of the certificate are recomputed from the data, in numpy and with the formulas of ``linsep.losses``;
     neither a solver nor compiled code is called.
 
     Parameters

@@ -185,7 +185,7 @@ class _Iteration:
         )
 
     def step(self) -> None:
-        """Take a predictor-corrector step as long as all products stay positive."""
+        """Take the longest predictor-corrector step that keeps all products positive."""
         step, change = self._direction([term.affine for term in self.terms])
         if self.count:
             step, change = self._correct(step, change)

@@ -77,7 +77,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     Raises
     ------
     BadInput
-        If the schedule is unknown, or the callable fails or returns something other than positive numbers.
+        If the schedule is unknown, or the callable fails or returns something other than finite numbers >= 0.
 
     See Also
     --------

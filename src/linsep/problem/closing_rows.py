@@ -41,7 +41,7 @@ def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
 
 
 def feasible(loss: Loss, u: FloatArray, m: FloatArray, s: FloatArray) -> FloatArray:
-    """Project dual variables into the domain of the conjugate.
+    """Replace infeasible dual variables, so that all lie in the domain of the conjugate.
 
     A proposed value that is outside the domain or not finite is replaced by minus the slope at the margin ``m``, or
     by 0 where that has no finite conjugate either. Values where u or s u may underflow are set to 0.

@@ -141,7 +141,8 @@ class DualValue(NamedTuple):
     """Dual value at the feasible point derived from the sums, with the quantities its rounding bound depends on.
 
     ``conj`` and ``v`` are the sums of the two sides at that point, before the final factor ``shrink`` =
-    l1/max(|v_j|, l1) of a pure L1 penalty; ``minimiser`` is the w that minimises penalty(w) - v.w, None for pure L1.
+    l1/max(|v_j|, l1) of a pure L1 penalty; ``minimiser`` is the w that minimises penalty(w) - v.w, None without a
+    ridge.
     """
 
     value: float
@@ -155,7 +156,7 @@ class CoupledDualValue(NamedTuple):
     """Dual value at the feasible mixture derived from the sums, with the quantities its rounding bound depends on.
 
     ``share`` is t; ``entropy`` and ``v`` belong to the mixture (NaN if there is none); ``minimiser`` is the W that
-    minimises penalty(W) - <V, W>, None for a pure L1 penalty.
+    minimises penalty(W) - <V, W>, None without a ridge.
     """
 
     value: float

@@ -50,9 +50,10 @@ class MaxMarginProblem(CoupledProblem):
         sigma: float,
         P: FloatArray,
     ) -> tuple[float, float, float, float]:
-        """Smoothed losses at Z + t dZ, their derivative by t, their proximal part, and the dual slack (no pass).
+        """Smoothed losses at Z + t dZ, their derivative by t, their proximal part, and the slack of p (no pass).
 
-        ``P`` receives the maximising simplex points p; the slack is the amount by which they fail to be dual optimal.
+        ``P`` receives the maximising simplex points p. Their slack is sum s (max_c lead_c - p.lead), which p adds to
+        the duality gap.
         """
 
         def add(block: Block, out: FloatArray) -> None:

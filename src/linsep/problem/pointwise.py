@@ -35,7 +35,7 @@ CURVATURE = "curvature"
 DUAL = "dual"
 WEIGHTS = "weights"  # row weights of a Gram matrix that is not the Hessian of the last sweep
 _SAMPLE = 256  # rows whose median centres the Hessian
-TOGETHER = 64  # up to this many features, reading the rows dominates computing their Hessian
+TOGETHER = 64  # up to this many features, reading the rows is a large part of the cost of a Hessian
 
 
 def hard_margin(loss: Loss | CoupledLoss, penalty: ElasticNet) -> bool:

@@ -29,7 +29,8 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.linear_model.LogisticRegression``. ``solver`` matters only
     if it changes the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is never
-    reached (below 10 it leaves the fit to scikit-learn), and the proven relative gap is at most 100 ``tol`` squared.
+    reached (below 10 it leaves the fit to scikit-learn), and the relative gap to prove is 100 ``tol`` squared, kept
+    between 1e-12 and 1e-6.
 
     See Also
     --------

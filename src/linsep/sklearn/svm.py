@@ -45,8 +45,8 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
     """scikit-learn's ``LinearSVC`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.svm.LinearSVC``. ``dual`` and ``random_state`` have no effect,
-    ``max_iter`` is never reached (below 10 it leaves the fit to scikit-learn), and the proven relative gap is at most
-    100 ``tol`` squared.
+    ``max_iter`` is never reached (below 10 it leaves the fit to scikit-learn), and the relative gap to prove is 100
+    ``tol`` squared, kept between 1e-12 and 1e-6.
 
     See Also
     --------

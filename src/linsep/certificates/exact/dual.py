@@ -52,8 +52,8 @@ _STEPS = 12
 _PIECES = 4
 #: Largest number of entries in the matrix of directions for which points are corrected.
 _LARGEST = 4e7
-#: Relative thresholds for singular values, tried in turn; 0 is for columns that are nearly dependent, and None selects
-#: the columns that are independent in integer arithmetic.
+#: Relative thresholds for pivots, tried in turn; 0 is for columns that are nearly dependent, and None selects the
+#: columns that are independent in integer arithmetic.
 _RANKS = (1e-11, 0.0, None)
 #: Number of corrected points whose v is made exactly 0; rational arithmetic is slow.
 _NEAREST = 3
