@@ -29,7 +29,7 @@ from linsep.solution import Explicit
 
 #: Relative difference accepted between two numbers that follow from one another by a few operations.
 _CLOSE = 1e-9
-#: A few times the largest loss to underflow, in reported units.
+#: A few times the largest underflow error, in reported units.
 _UNDERFLOW = 2.0**-1068
 #: Accepted shortfall of a claimed error of w, relative to the recomputed one; if rounding is more than this share of
 #: the gap, the claimed error may be as small as ``_ROUNDED`` times the recomputed one.
@@ -115,8 +115,7 @@ def contradiction(
 ) -> str | None:
     """Return the first statement of a claim that the data or the claim itself contradict, or None.
 
-    ``curved`` holds the proofs by curvature where the claim is one and it proves more, and otherwise those of
-    ``found``.
+    ``curved`` holds proofs by curvature where the claim is one and that proves more, otherwise those of ``found``.
     """
     claims = claimed.parts if claimed.parts else (claimed,)
     if len(claims) != len(parts):

@@ -6,8 +6,7 @@ along a direction in which no score changes by more than its rounding error. So 
 point and proven in integers:
 
 1. QR with column pivoting of the centred columns finds columns whose distance from the span of the others is of the
-   size of rounding, and their coefficients. Each difference x - mean is rounded once, so large offsets cost no
-   accuracy.
+   size of rounding, and their coefficients. Each difference x - mean is rounded once, so large offsets do not matter.
 2. The coefficients are rounded to the nearest fractions with small denominators. Duplicates, constants, zero columns,
    full sets of indicators, totals of counts and changes of units have such coefficients.
 3. With an intercept, its coefficient follows exactly from one row.

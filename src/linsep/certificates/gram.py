@@ -1,7 +1,6 @@
 """Certificates from inner products only, for coefficients in the span of the rows.
 
-With K = X X' (rows relative to any centre), a model is w = X'a and b, and a dual point is p = s sigma u with sum p =
-0::
+With K = X X' (rows relative to any centre), a model is w = X'a and b; a dual point is p = s sigma u with sum p = 0::
 
     P(a, b) = lam/2 a'K a + sum s l(sigma (K a + b) + offset)
     D(u)    = -sum s (l*(-u) + u offset) - p'K p / (2 lam)

@@ -8,8 +8,8 @@ If l2 = 0 (l1_ratio = 1), all |v_g| <= l1_g is required: all u are multiplied by
 it, and P >= -kappa A, as l* is convex with l*(0) = 0. Features with factor 0 require v_j = 0 exactly, like the
 intercept. Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With
 them, ``unpenalised.feasible_point`` finds u and c for which a point that satisfies all these conditions exactly
-provably exists within c_i of u_i; the conjugates are taken at their largest within c, and v changes by at most sum s c
-|x|.
+provably exists within c_i of u_i; the conjugates are taken at their largest within c, and v changes by at most the sum
+of s c |x|.
 
 Rounding is bounded as in ``closing``. Omega* is 1/l2_min-smooth, so an error e of v costs at most
 |at|.|e| + |e|^2/(2 l2_min), where ``at`` is the gradient of Omega* at v. A norm of d_g numbers has relative error

@@ -36,7 +36,7 @@ from linsep.solution import Explicit, Linearised, TraceRecord
 
 #: Covers a few roundings.
 _UP = 1.0 + 8.0 * ROUNDOFF
-#: Covers the loss of relative gap in converting the certificate to the scaled loss.
+#: Covers the increase of the relative gap when the certificate is converted to the scaled loss.
 _LOST = 32.0 * ROUNDOFF
 #: Range of c C, and of the objective at C = inf, that float64 holds to full precision.
 _LEAST, _MOST = 2.0**-1000, 2.0**1000

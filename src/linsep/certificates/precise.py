@@ -1,9 +1,9 @@
 """The closing pass in about twice the working precision, for fits whose float64 certificate is lost in rounding.
 
 Margins and v = sum s sigma u x come from ``exact.sliced``, so that cancellation between large numbers (columns with
-large means, identifiers, timestamps, huge C) causes no loss. The remaining errors are those of evaluating losses and
-conjugates, a few units roundoff of each term, and |m - m^|, where the margin m is rounded to a float64 number m^ to
-evaluate the loss.
+large means, identifiers, timestamps, huge C) costs no accuracy. The remaining errors are those of evaluating losses
+and conjugates, a few units roundoff of each term, and |m - m^|, where the margin m is rounded to a float64 number m^
+to evaluate the loss.
 
 The intercept's condition is met in the same precision: the masses of the two sides, the factor kappa between them and
 kappa v are pairs of numbers, so the relative imbalance is 2^-98 and not 2^-53.

@@ -179,8 +179,7 @@ def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: 
     """Share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
 
     e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has added the roundings of n_c
-    and r_c, ``mixing`` = t ``plain`` times n_c each. A share equal to the largest error relative to n_c removes them
-    all.
+    and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c removes them all.
     """
     if not sums.mass.min() > 0.0:
         return math.inf

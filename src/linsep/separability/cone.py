@@ -1,7 +1,6 @@
 """Decide whether vectors lie strictly on one side of a hyperplane, or 0 lies in their convex hull.
 
-Exactly one of the two holds (Gordan 1873). Non-negative least squares decides which (Lawson and Hanson 1974, chapter
-23):
+Exactly one of the two holds (Gordan 1873). Nonnegative least squares decides which (Lawson and Hanson 1974, ch. 23):
 
     min |sum_i x_i (a_i, 1) - (0, 1)|   over x >= 0,     residual r = (0, 1) - sum_i x_i (a_i, 1).
 
