@@ -8,9 +8,9 @@ With a loss of degree p, l(2^k r) = 2^(pk) l'(r), the objective in the user's un
     l1_ratio = 1:  P = 2^k (|w'|_1 + 2^((p-1)k) C sum s l')
     C = inf:       P = 2^(pk) sum s l'
 
-l' is the loss itself, except for the Huber loss, whose width becomes width/2^k. Every factor is a power of two: the
-rescaled problem is equivalent, and its coefficients, dual point and certificate are exact multiples of the original
-ones as long as these are float64 numbers of full precision.
+l' is the loss itself, except that the width of the Huber loss and the epsilon of epsilon-insensitive losses are divided
+by 2^k. Every factor is a power of two: the rescaled problem is equivalent, and its coefficients, dual point and
+certificate are exact multiples of the original ones as long as these are float64 numbers of full precision.
 """
 
 from __future__ import annotations
