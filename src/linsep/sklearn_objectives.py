@@ -1,11 +1,11 @@
-"""The optimisation problems of scikit-learn's linear models, read from their classes and parameters.
+"""Read the optimisation problems of scikit-learn's linear models from their classes and parameters.
 
-Every problem is written in linsep's terms, minimise
+Every problem is expressed in linsep's terms, minimise
 
     unit * ( (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(m_i) ),
 
-so that ``unit`` times linsep's objective is the number that the model's own documentation defines. A penalised
-intercept is the coefficient of a constant column (LIBLINEAR's ``intercept_scaling``).
+so that ``unit`` times linsep's objective is the objective in the model's own documentation. A penalised intercept is
+the coefficient of a constant column (LIBLINEAR's ``intercept_scaling``).
 
 ``linsep.audit`` reads the problem of a fitted model here; ``linsep.sklearn`` reads the one that it is about to solve.
 """
@@ -34,15 +34,15 @@ _WEIGHTED_BALANCE = "sample_weight" in inspect.signature(compute_class_weight).p
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One subproblem: its rows and their signs, numeric targets or class numbers."""
+    """One subproblem: its rows, and their signs, numeric targets or class numbers."""
 
     sign: FloatArray | None = None
     target: FloatArray | None = None
     labels: IntArray | None = None
     weight: FloatArray | None = None
     rows: BoolArray | None = None
-    C: float | None = None  #: where the subproblems differ in C
-    offset: FloatArray | None = None  #: added to sign * score, where there is no target
+    C: float | None = None  #: if the subproblems differ in C
+    offset: FloatArray | None = None  #: added to sign * score, if there is no target
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,37 +55,37 @@ class Objective:
     parts: tuple[Part, ...]
     l1_ratio: float = 0.0
     fit_intercept: bool = True
-    #: > 0: the intercept is penalised, as the coefficient of a column of this value
+    #: if > 0, the intercept is penalised, as the coefficient of a column of this value
     intercept_scaling: float = 0.0
     unit: float = 1.0
-    factor: FloatArray | None = None  #: penalty factor of each feature, where they differ
+    factor: FloatArray | None = None  #: penalty factor of each feature, if they differ
 
     @property
     def width(self) -> int:
-        """Columns of the coefficients of a subproblem."""
+        """Number of columns in the coefficients of a subproblem."""
         return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
 
     def rows(self, X: Any) -> Any:
-        """X, with a constant column if the intercept is penalised: the intercept is its coefficient."""
+        """X, with a constant column whose coefficient is the intercept, if the intercept is penalised."""
         return _with_constant(X, self.intercept_scaling) if self.intercept_scaling else X
 
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """The rows as numbers, the targets and the weights as they were given."""
+    """Number of rows, targets and weights, as given by the caller."""
 
     n: int
     y: npt.NDArray[Any]
     weight: FloatArray | None
-    classes: Any = None  #: of a model that is about to be fitted
+    classes: Any = None  #: classes of a model that is about to be fitted
 
     def classes_of(self, model: Any) -> Any:
-        """The classes: those of the rows, or of a model that knows them."""
+        """Classes given here, or those of the fitted model."""
         return model.classes_ if self.classes is None else self.classes
 
     @property
     def total_weight(self) -> float:
-        """Sum of the sample weights, n without any."""
+        """Sum of the sample weights; n without weights."""
         return float(self.n if self.weight is None else self.weight.sum())
 
 
@@ -94,7 +94,7 @@ _READERS: dict[str, Reader] = {}
 
 
 def reads(*names: str) -> Callable[[Reader], Reader]:
-    """Register a reader for estimators of scikit-learn with these class names."""
+    """Register a reader for scikit-learn estimators with these class names."""
 
     def register(reader: Reader) -> Reader:
         for name in names:
@@ -105,7 +105,7 @@ def reads(*names: str) -> Callable[[Reader], Reader]:
 
 
 def objective_of(model: Any, given: Given) -> Objective:
-    """The problem of an estimator, found by the name of its class or of a base class."""
+    """Return the problem of an estimator, found by the name of its class or of a base class."""
     for kind in type(model).__mro__:
         reader = _READERS.get(kind.__name__)
         if reader is not None and kind.__module__.startswith("sklearn."):
@@ -118,7 +118,7 @@ def objective_of(model: Any, given: Given) -> Objective:
 
 
 def _with_constant(X: Any, value: float) -> Any:
-    """X and a last column of one value, in double precision if single precision would round the value."""
+    """X with a last constant column, in double precision if single precision would round the value."""
     dtype = X.dtype if X.dtype.type(value) == value else np.result_type(X.dtype, np.float64)
     if sp.issparse(X):
         X = X.tocsr()
@@ -139,7 +139,7 @@ def _with_constant(X: Any, value: float) -> Any:
 def class_factors(
     class_weight: Any, classes: Any, y: Any, sample_weight: Any = None
 ) -> FloatArray | None:
-    """Weight of each class; "balanced" counts sample weights if they are given, since scikit-learn 1.7."""
+    """Weight of each class; since scikit-learn 1.7, "balanced" uses the sample weights if they are given."""
     if class_weight is None:
         return None
     counted = sample_weight is not None and _WEIGHTED_BALANCE
@@ -149,10 +149,10 @@ def class_factors(
 
 
 def one_vs_rest(classes: Any, given: Given, factors: FloatArray | None = None) -> tuple[Part, ...]:
-    """One subproblem for two classes, one for each class against the others for more.
+    """Return one subproblem for two classes, and one for each class against the rest for more.
 
-    ``factors`` multiply the weights of the classes as LIBLINEAR and scikit-learn's descent do it: of more than two
-    classes, only the rows of the class that is set against the others are multiplied, by its factor.
+    ``factors`` multiply the weights of the classes as in LIBLINEAR and in scikit-learn's SGD: with more than two
+    classes, only the rows of the positive class are multiplied, by its factor.
     """
     known = np.asarray(classes)
     numbers = [1] if len(known) == 2 else range(len(known))
@@ -169,7 +169,7 @@ def one_vs_rest(classes: Any, given: Given, factors: FloatArray | None = None) -
 
 
 def apply_class_weights(given: Given, classes: Any, factors: FloatArray | None) -> Given:
-    """Sample weights times the factor of the class of each row."""
+    """Multiply the sample weights by the factor of each row's class."""
     if factors is None:
         return given
     each = factors[codes(classes, given.y)]
@@ -177,7 +177,7 @@ def apply_class_weights(given: Given, classes: Any, factors: FloatArray | None) 
 
 
 def codes(classes: Any, y: Any) -> IntArray:
-    """Number of the class of each row."""
+    """Class number of each row."""
     return np.asarray(np.searchsorted(np.asarray(classes), y), dtype=np.int64)
 
 
@@ -187,7 +187,7 @@ def _mixing(model: Any) -> tuple[float, bool]:
     if penalty in ("l1", "l2", None):
         return (1.0 if penalty == "l1" else 0.0), penalty is not None
     ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0))
-    # None, or an array of None, for the default L2 of LogisticRegressionCV.
+    # None, or an array of None, stands for the default L2 penalty of LogisticRegressionCV.
     first = np.ravel(ratio)[0]
     return (0.0 if first is None else float(first)), True
 
@@ -228,7 +228,7 @@ def logistic(
     class_weight: Any = None,
     ovr: bool = False,
 ) -> Objective:
-    """Logistic regression: two classes, classes one against the others, or the multinomial loss."""
+    """Objective of logistic regression: two classes, one-vs-rest, or the multinomial loss."""
     common: dict[str, Any] = {
         "C": C,
         "l1_ratio": l1_ratio,
@@ -261,7 +261,7 @@ def _linear_svc(model: Any, given: Given) -> Objective:
     k, factors = len(classes), class_factors(model.class_weight, classes, given.y, given.weight)
     if model.multi_class == "crammer_singer":
         given = apply_class_weights(given, classes, factors)
-        common["l1_ratio"] = 0.0  # LIBLINEAR takes neither loss nor penalty here
+        common["l1_ratio"] = 0.0  # LIBLINEAR ignores loss and penalty here
         part = Part(labels=codes(classes, given.y), weight=given.weight)
         return Objective(
             _text("Crammer-Singer", **common), CrammerSinger(k), parts=(part,), **common
@@ -281,7 +281,7 @@ def _svc(model: Any, given: Given) -> Objective:
 
 
 def _one_vs_one(classes: Any, given: Given) -> tuple[Part, ...]:
-    """LIBSVM's pairs of classes: a positive score is a vote for the first."""
+    """Subproblems of LIBSVM for pairs of classes: a positive score is a vote for the first."""
     parts = []
     for a, b in combinations(classes, 2):
         kept = (given.y == a) | (given.y == b)
@@ -343,7 +343,7 @@ def _huber(model: Any, given: Given) -> Objective:
 def huber(
     given: Given, epsilon: float, alpha: float, scale: float, *, fit_intercept: bool
 ) -> Objective:
-    """The objective of ``HuberRegressor`` at a fixed scale, without its term scale * total weight."""
+    """Objective of ``HuberRegressor`` at a fixed scale, without its term scale * total weight."""
     epsilon, alpha, scale = float(epsilon), float(alpha), float(scale)
     loss = losses.Huber(epsilon * scale).for_targets()
     C, unit = (math.inf, 2.0 / scale) if alpha == 0.0 else (1.0 / (alpha * scale), 2.0 * alpha)
@@ -354,7 +354,7 @@ def huber(
 @reads("QuantileRegressor")
 def _quantile(model: Any, given: Given) -> Objective:
     quantile, alpha = float(model.quantile), float(model.alpha)
-    median = quantile == 0.5  # half the absolute loss, which has kernels
+    median = quantile == 0.5  # half the absolute loss, which has a kernel
     loss = losses.Absolute() if median else losses.Pinball(quantile)
     unit = (0.5 if median else 1.0) / given.total_weight
     C, ratio = (math.inf, 0.0) if alpha == 0.0 else (unit / alpha, 1.0)
@@ -382,7 +382,7 @@ def _linear_svr(model: Any, given: Given) -> Objective:
 
 
 def insensitive(name: str, epsilon: float) -> Loss:
-    """The epsilon-insensitive loss of scikit-learn's name; without a zone, the loss that has kernels."""
+    """Epsilon-insensitive loss by scikit-learn's name; for epsilon = 0, the equivalent loss that has a kernel."""
     if name == "squared_epsilon_insensitive":
         return losses.SquaredEpsilonInsensitive(epsilon) if epsilon else losses.Squared()
     return losses.EpsilonInsensitive(epsilon) if epsilon else losses.Absolute()
@@ -414,7 +414,7 @@ def _sgd(model: Any, given: Given) -> Objective:
 
 
 def sgd(model: Any, parts: tuple[Part, ...], n: int) -> Objective:
-    """The objective to which stochastic gradient descent tends, for subproblems on n rows."""
+    """Objective that stochastic gradient descent minimises, for subproblems on n rows."""
     known = _SGD.get(model.loss)
     if known is None:
         raise Refused(f"linsep has no loss {model.loss!r}; it knows {', '.join(_SGD)}.")
@@ -436,7 +436,7 @@ def _numeric(given: Given) -> Part:
 
 
 def _targets(given: Given) -> tuple[Part, ...]:
-    """One subproblem for each column of the targets."""
+    """Subproblems, one for each column of the targets."""
     columns = given.y.astype(float).reshape(given.n, -1).T
     return tuple(Part(target=np.ascontiguousarray(t), weight=given.weight) for t in columns)
 

@@ -1,6 +1,6 @@
-"""Run programs that are written for scikit-learn with the classes of ``linsep.sklearn``, without a changed line.
+"""Run programs written for scikit-learn with the classes of ``linsep.sklearn``, without changing a line.
 
-``python -m linsep.accel script.py`` runs a script so; ``python -m linsep.accel -m module`` a module. In a program::
+``python -m linsep.accel script.py`` runs a script, ``python -m linsep.accel -m module`` a module. In a program::
 
     import linsep.accel
     report = linsep.accel.install()      # before the imports from sklearn
@@ -24,20 +24,20 @@ _current: Report | None = None
 
 
 def install(*, audit: bool = False) -> Report:
-    """Put linsep's classes in the place of scikit-learn's, for all imports from now on.
+    """Replace scikit-learn's classes by linsep's, for all subsequent imports.
 
-    Modules of your own that have imported a class before keep scikit-learn's; ``report.too_early`` names them.
+    Modules of your own that have already imported a class keep scikit-learn's; ``report.too_early`` names them.
 
     Parameters
     ----------
     audit : bool, default False
         Also fit scikit-learn's own class wherever linsep fits, and prove how far above the optimum its result is. Every
-        fit then takes its time as well.
+        fit then takes the time of both.
 
     Returns
     -------
     Report
-        Counts every fit from now on, by line of your program.
+        Counts all subsequent fits, by line of your program.
     """
     global _current  # noqa: PLW0603
     if _current is not None:
@@ -54,9 +54,9 @@ def install(*, audit: bool = False) -> Report:
 
 
 def uninstall() -> Report | None:
-    """Give scikit-learn its classes back; None if they were not replaced.
+    """Restore scikit-learn's classes; return the report, or None if they were not replaced.
 
-    Objects that were created in between keep the class that they have.
+    Objects created in the meantime keep their class.
     """
     global _current
     report, _current = _current, None
@@ -68,7 +68,7 @@ def uninstall() -> Report | None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext linsep.accel``."""
+    """Install on ``%load_ext linsep.accel`` in IPython."""
     report = install()
     print(f"linsep.accel: {', '.join(report.replaced)} of scikit-learn now run in linsep.")
     if report.too_early:
@@ -76,7 +76,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext linsep.accel``."""
+    """Uninstall on ``%unload_ext linsep.accel`` in IPython and print the report."""
     report = uninstall()
     if report is not None:
         print(report)

@@ -1,4 +1,4 @@
-"""``python -m linsep.accel [--audit] [--verbose] [--quiet] (script.py | -m module) [arguments]``."""
+"""Command line: ``python -m linsep.accel [--audit] [--verbose] [--quiet] (script.py | -m module) [arguments]``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep import accel
 
 
 def main(words: list[str]) -> None:
-    """Run a script or module with linsep's classes, then say what ran where on standard error."""
+    """Run a script or module with linsep's classes, then print the report to standard error."""
     ours, target, rest, module = _split_arguments(words)
     parser = argparse.ArgumentParser(
         prog="python -m linsep.accel",
@@ -59,7 +59,7 @@ def _split_arguments(words: list[str]) -> tuple[list[str], str | None, list[str]
 
 
 def _tell() -> None:
-    """Write the log to standard error."""
+    """Write the log of fits to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("linsep.accel: %(message)s"))
     accel.recording.log.addHandler(handler)

@@ -1,4 +1,4 @@
-"""What ran in linsep and what was left to scikit-learn, by the line of the program that asked for it."""
+"""Record which fits ran in linsep and which were left to scikit-learn, by line of the calling program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from linsep.errors import LinsepError
 
 log = logging.getLogger("linsep.accel")
 
-#: Files of these places are no lines of a program.
+#: Files in these directories are not part of the user's program.
 _LIBRARIES = tuple(
     os.path.join(place, "")
     for place in (
@@ -42,27 +42,27 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 @dataclass
 class Entry:
-    """The fits of one class on one line.
+    """Fits of one class on one line.
 
     Attributes
     ----------
     file, line : str, int
-        Line of the program from which ``fit`` was reached, perhaps through a pipeline or a search.
+        Line of the program that called ``fit``, possibly through a pipeline or a search.
     name : str
-        The class.
+        Name of the class.
     fits : int
-        Fits that ran in linsep.
+        Number of fits that ran in linsep.
     certified : int
-        Those with a certificate of optimality at the tolerance asked for.
+        Number of these that are certified at the requested tolerance.
     gap : float
         Largest proven relative gap of the fits that ran in linsep.
     left : dict
-        Reason -> number of fits that were left to scikit-learn.
+        Number of fits left to scikit-learn, by reason.
     excess : float
-        With ``audit``: scikit-learn's own result was proven to be at least so far above the optimum, relatively; the
-        largest of all fits.
+        With ``audit``: largest proven lower bound, over all fits, on the relative excess of scikit-learn's own result
+        above the optimum.
     audited : int
-        Fits of scikit-learn that were compared.
+        Number of scikit-learn's fits that were compared.
     """
 
     file: str
@@ -77,11 +77,11 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """file:line."""
+        """Location as file:line."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def sentences(self) -> list[str]:
-        """Sentences that say what happened on this line."""
+        """Return sentences that describe the fits on this line."""
         said = []
         if self.fits:
             gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""
@@ -116,13 +116,13 @@ class Report:
     Attributes
     ----------
     replaced : tuple of str
-        Classes of scikit-learn that linsep's have replaced.
+        Names of scikit-learn's classes that were replaced.
     audit : bool
-        Whether scikit-learn's own class is fitted too.
+        Whether scikit-learn's own class is fitted as well.
     entries : list of Entry
-        By line and class, in the order of their first fit.
+        One entry for each line and class, in the order of their first fit.
     too_early : dict
-        Module -> classes that it had imported from scikit-learn before ``install``.
+        Classes imported from scikit-learn before ``install``, by module.
     """
 
     replaced: tuple[str, ...]
@@ -150,12 +150,12 @@ class Report:
         return "\n".join(lines)
 
     def warning(self) -> str:
-        """Which modules had imported scikit-learn's classes before."""
+        """Text that names the modules which had already imported scikit-learn's classes."""
         known = "; ".join(f"{name} ({', '.join(held)})" for name, held in self.too_early.items())
         return f"linsep.accel: imported from scikit-learn before install, and kept: {known}"
 
     def entry(self, file: str, line: int, name: str) -> Entry:
-        """The entry of a line and class."""
+        """Return the entry of a line and class, created on first use."""
         with self._lock:
             for known in self.entries:
                 if (known.file, known.line, known.name) == (file, line, name):
@@ -165,7 +165,7 @@ class Report:
 
 
 class _Reasons(logging.Filter):
-    """Why linsep.sklearn leaves a fit to scikit-learn, read from its log, which goes on as before."""
+    """Filter that reads from the log of linsep.sklearn why a fit was left to scikit-learn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class _Reasons(logging.Filter):
         self.level = logging.NOTSET
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep the reason; pass on what would have been logged anyway."""
+        """Store the reason; let through what would have been logged anyway."""
         self.local.why = record.getMessage().partition(": ")[2]
         parent = logging.getLogger("linsep.sklearn").parent
         level = self.level or (parent.getEffectiveLevel() if parent else logging.WARNING)
@@ -213,11 +213,11 @@ def stop(found: Pairs) -> None:
 def _record(
     plain: Callable[..., Any], theirs: type, ours: type, report: Report
 ) -> Callable[..., Any]:
-    """``fit`` that writes into the report."""
+    """Return a ``fit`` that records itself in the report."""
 
     @functools.wraps(plain)
     def fit(self: Any, *args: Any, **given: Any) -> Any:
-        if getattr(_inside, "fit", False):  # a fit that another one makes
+        if getattr(_inside, "fit", False):  # nested fit
             return plain(self, *args, **given)
         _inside.fit, _reasons.local.why = True, None
         try:
@@ -246,14 +246,14 @@ def _note(entry: Entry, model: Any, why: str | None) -> None:
     if entry.fits == 0:
         log.info("%s: %s runs in linsep", entry.place, entry.name)
     entry.fits += 1
-    if not isinstance(certificate, Optimality):  # a cross-validation without a refit, a perceptron
+    if not isinstance(certificate, Optimality):  # cross-validation without a refit, or a perceptron
         return
     entry.certified += bool(certificate.certified)
     entry.gap = max(entry.gap, float(certificate.relative_gap))
 
 
 def _compare(entry: Entry, theirs: type, params: dict[str, Any], args: Any, given: Any) -> None:
-    """Fit scikit-learn's own class to the same rows, and audit it."""
+    """Fit scikit-learn's own class to the same rows and audit it."""
     _inside.fit = True
     try:
         with warnings.catch_warnings():
@@ -285,7 +285,7 @@ def _caller() -> tuple[str, int]:
 
 
 def _relative_path(name: str) -> str:
-    """A path relative to the working directory, if it lies in it."""
+    """Path relative to the working directory, if it lies inside."""
     if name.startswith("<"):
         return name
     path = os.path.relpath(name) if os.path.isabs(name) else name

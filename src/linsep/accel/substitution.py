@@ -1,8 +1,8 @@
-"""Which names of scikit-learn are replaced, and where.
+"""Replace classes of scikit-learn by those of ``linsep.sklearn`` in loaded modules.
 
-A class of ``linsep.sklearn`` replaces the class of scikit-learn that it extends, in every loaded module of scikit-learn
-but the one that defines it: pickles find a class by its module and name, and models of scikit-learn's own class must
-still be written and read. Modules loaded later import from the packages, where the name is replaced already.
+A class of ``linsep.sklearn`` replaces the scikit-learn class that it extends, in every loaded module of scikit-learn
+except the one that defines it: pickles find a class by its module and name, and models of scikit-learn's own class must
+remain readable and writable. Modules loaded later import from the packages, where the name is already replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Pairs = dict[str, tuple[type, type]]
 
 
 def pairs() -> Pairs:
-    """Name -> (class of scikit-learn, class of linsep)."""
+    """Pairs (class of scikit-learn, class of linsep), by name."""
     import sklearn.linear_model  # noqa: PLC0415
     import sklearn.svm  # noqa: F401, PLC0415
 
@@ -33,21 +33,21 @@ def pairs() -> Pairs:
 
 
 def substitute(found: Pairs) -> None:
-    """Put linsep's classes in."""
+    """Replace scikit-learn's classes by linsep's."""
     for name, (theirs, ours) in found.items():
         for module in _modules(theirs):
             _exchange(module, name, theirs, ours)
 
 
 def restore(found: Pairs) -> None:
-    """Put scikit-learn's classes back, also where they were imported since."""
+    """Restore scikit-learn's classes, also where they were imported in the meantime."""
     for name, (theirs, ours) in found.items():
         for module in _modules(theirs):
             _exchange(module, name, ours, theirs)
 
 
 def holders(found: Pairs) -> dict[str, tuple[str, ...]]:
-    """Modules outside scikit-learn and linsep that hold classes of scikit-learn, and which."""
+    """Modules outside scikit-learn and linsep that hold scikit-learn's classes, with the names of these classes."""
     held: dict[str, tuple[str, ...]] = {}
     for module_name, module in list(sys.modules.items()):
         top = module_name.partition(".")[0]

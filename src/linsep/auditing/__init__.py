@@ -1,4 +1,4 @@
-"""How far a fitted linear model, of any library, is from the optimum of its own problem."""
+"""Audit fitted linear models of any library: how far each is from the optimum of its own problem."""
 
 from linsep.auditing.comparing import audit
 from linsep.auditing.verdict import Audit, PerceptronAudit

@@ -1,4 +1,4 @@
-"""``audit``: the objective at a model's coefficients beside an enclosure of its minimum."""
+"""Compare the objective at a model's coefficients with an enclosure of its minimum (``audit``)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from linsep.separability import Inseparable, Separable, decide
 from linsep.sklearn_objectives import codes
 from linsep.train import Fit, Recipe, train
 
-#: Relative gap of the optimum that a model is compared with.
+#: Relative gap of the optimum with which a model is compared.
 TOL = 1e-8
-#: Covers the relative rounding of C, ``unit`` and the extra terms of a penalised intercept.
+#: Covers the relative rounding of C, ``unit`` and the additional terms of a penalised intercept.
 UNITS = 2.0**-48
 
 
@@ -46,30 +46,30 @@ def audit(  # noqa: PLR0913
 ) -> Audit:
     """Prove how far a fitted linear model is from the optimum of its own problem.
 
-    linsep's certificate encloses the minimum, so you need not trust any solver.
+    The minimum is enclosed by linsep's certificate, so no solver has to be trusted.
 
     Parameters
     ----------
     model : fitted model, tuple (coef, intercept), or path
-        Of scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC, LinearSVR, SVC(kernel="linear"),
+        From scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC, LinearSVR, SVC(kernel="linear"),
         RidgeClassifier, Ridge, Lasso, ElasticNet, LinearRegression, SGDClassifier, SGDRegressor, Perceptron,
-        HuberRegressor (at its own scale), QuantileRegressor, and pipelines that end in one of them. Results of
-        statsmodels: OLS, WLS, Logit, MNLogit, GLM (Binomial or Gaussian), RLM, QuantReg, ``fit_regularized`` included.
-        Models of LIBLINEAR. The objective is the model's own: penalised intercepts, ``alpha`` and means included. A
+        HuberRegressor (at its own scale), QuantileRegressor, and pipelines that end in one of them. From statsmodels,
+        results of OLS, WLS, Logit, MNLogit, GLM (Binomial or Gaussian), RLM, QuantReg, including ``fit_regularized``.
+        Models of LIBLINEAR. The objective is the model's own, including penalised intercepts, ``alpha`` and means. A
         path names an ONNX, skops or LIBLINEAR file; pickles are refused.
     X, y, sample_weight
-        The rows the model was fitted to. Results of statsmodels keep theirs, so that X and y can be left out.
+        The rows the model was fitted to. statsmodels results contain theirs, so that X and y can be omitted.
     loss, C, l1_ratio
         The objective of plain coefficients and of ONNX files: (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i
         loss(m_i), where s_i are the sample weights; by default "logistic", 1 and 0. ``loss`` is a name or instance of
         linsep.losses, or "multinomial" or "crammer_singer". Model files of LIBLINEAR need ``C``. Other models
         contain their objective; passing one of these for them raises an error.
     alpha : float or array
-        Penalty of ``fit_regularized`` in statsmodels, whose results do not keep it; its L1_wt is ``l1_ratio``.
+        Penalty of ``fit_regularized`` in statsmodels, whose results do not store it; its L1_wt is ``l1_ratio``.
     epsilon : float
         Half width of the epsilon-insensitive losses, for plain coefficients and model files of LIBLINEAR.
     class_weight : dict
-        Weights of classes, for plain coefficients and for models of LIBLINEAR trained with -wi.
+        Class weights, for plain coefficients and for models of LIBLINEAR trained with -wi.
     tol : float, default 1e-6
         Relative excess up to which a model counts as optimal.
 
@@ -81,7 +81,7 @@ def audit(  # noqa: PLR0913
     Raises
     ------
     BadInput
-        If the model is not fitted or not linear, or the rows do not belong to it.
+        If the model is not fitted or not linear, or X and y do not match it.
 
     See Also
     --------
@@ -130,7 +130,7 @@ class _Compared:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Bounds on the infimum; without a minimiser 0 and the value attained: separation may be of some rows only."""
+        """Bounds on the infimum; without a minimiser, 0 and the attained value, as only some rows may be separable."""
         if self.optimum is None:
             return 0.0, self.value + self.rounding
         certificate = self.optimum.certificate
@@ -158,7 +158,7 @@ def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -
 
 
 def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
-    """Separability, mistakes and objective of a loss that is 0 at w = 0."""
+    """Audit a model whose loss is 0 at w = 0: separability, errors and objective."""
     problem, X = subject.objective, subject.X
     value, rounding, mistakes, answers = 0.0, 0.0, 0, []
     for part, W in zip(problem.parts, subject.W, strict=True):
@@ -203,7 +203,7 @@ def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
 
 
 def _count_mistakes(X: Any, sign: FloatArray, w: FloatArray) -> int:
-    """Rows whose margin is not positive; where rounding could hide the sign, by rational arithmetic."""
+    """Number of rows whose margin is not positive, in rational arithmetic where rounding could hide the sign."""
     with np.errstate(over="ignore", invalid="ignore"):
         margin = sign * (X @ w[:-1] + w[-1])
         reach = np.asarray(abs(X) @ np.abs(w[:-1]) + abs(w[-1]))
@@ -267,7 +267,7 @@ def _ratio(excess: float, minimum: float) -> float:
 
 
 def _distance_bound(problem: Objective, excess: float) -> float:
-    """|w - w*| <= sqrt(2 (P - P*) / l2), l2 the weight of |w|^2/2 in the reported objective."""
+    """Bound sqrt(2 (P - P*) / l2) on |w - w*|, where l2 is the weight of |w|^2/2 in the reported objective."""
     l2 = 1.0 - problem.l1_ratio
     l2 *= 1.0 if problem.factor is None else float(problem.factor.min(initial=math.inf))
     return math.sqrt(2.0 * excess / l2) if l2 > 0.0 and math.isfinite(problem.C) else math.inf

@@ -1,7 +1,7 @@
-"""The problems that LIBLINEAR solves (Fan et al. 2008), read from its model objects and model files.
+"""Read the problems that LIBLINEAR solves (Fan et al. 2008) from its model objects and model files.
 
-All of them are penalty + C sum of losses. With a bias B >= 0 every row has one more feature of value B, penalised like
-the others unless the model was trained with -R.
+All of them are penalty + C sum of losses. With a bias B >= 0 every row has an additional feature of value B, penalised
+like the others unless the model was trained with -R.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, CrammerSinger, Loss
 from linsep.sklearn_objectives import one_vs_rest
 
-#: Names in model files by number of the solver.
+#: Names in model files, by solver number.
 SOLVERS = {
     0: "L2R_LR",
     1: "L2R_L2LOSS_SVC_DUAL",
@@ -51,10 +51,10 @@ _JOINT = 4
 
 @dataclass(frozen=True, eq=False)
 class LiblinearModel:
-    """A model of LIBLINEAR; what its file does not keep is None."""
+    """A LIBLINEAR model; values that its file does not store are None."""
 
     solver: int
-    labels: IntArray  #: in LIBLINEAR's order: a positive score of two is the first
+    labels: IntArray  #: in LIBLINEAR's order: with two classes, a positive score means the first
     bias: float
     W: FloatArray  #: (d, k), or (d + 1, k) with the coefficients of the bias in the last row
     C: float | None = None
@@ -64,12 +64,12 @@ class LiblinearModel:
 
     @property
     def n_features(self) -> int:
-        """Features without the bias."""
+        """Number of features without the bias."""
         return len(self.W) - int(self.bias >= 0.0)
 
 
 def is_liblinear(model: Any) -> bool:
-    """Whether a model is an object of LIBLINEAR's Python package, or was read from a file."""
+    """Return whether a model is an object of LIBLINEAR's Python package, or was read from a LIBLINEAR file."""
     kind = type(model)
     return isinstance(model, LiblinearModel) or (
         kind.__module__.split(".")[0] == "liblinear" and hasattr(model, "nr_class")
@@ -77,14 +77,14 @@ def is_liblinear(model: Any) -> bool:
 
 
 def from_object(model: Any) -> LiblinearModel:
-    """Copy the numbers of a ``liblinear.liblinear.model``."""
+    """Copy a ``liblinear.liblinear.model``."""
     solver, k, bias = int(model.param.solver_type), int(model.nr_class), float(model.bias)
     _check_solver(solver)
     columns = 1 if (k == 2 and solver != _JOINT) or solver in _REGRESSORS else k
     d = int(model.nr_feature) + int(bias >= 0.0)
     W = np.ctypeslib.as_array(model.w, shape=(d * columns,)).reshape(d, columns).copy()
     labels = np.array([] if solver in _REGRESSORS else model.label[:k], dtype=np.int64)
-    if not model.param.weight_label:  # loaded from a file, which has no parameters
+    if not model.param.weight_label:  # loaded from a file, which stores no parameters
         return LiblinearModel(solver, labels, bias, W)
     return LiblinearModel(
         *(solver, labels, bias, W, float(model.param.C), float(model.param.p)),
@@ -100,7 +100,7 @@ def _check_solver(solver: int) -> None:
 
 
 def parse(text: str, source: str) -> LiblinearModel:
-    """A model file as LIBLINEAR's train writes it."""
+    """Parse a model file written by LIBLINEAR's train."""
     head, _, body = text.partition("\nw\n")
     facts = dict(line.split(maxsplit=1) for line in head.splitlines() if " " in line.strip())
     try:
@@ -120,7 +120,7 @@ def parse(text: str, source: str) -> LiblinearModel:
 
 
 def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
-    """The problem of a model of LIBLINEAR, completed by what the caller states."""
+    """Return the problem of a LIBLINEAR model, completed by the caller's statements."""
     found = model if isinstance(model, LiblinearModel) else from_object(model)
     name = f"LIBLINEAR {SOLVERS[found.solver]}"
     stated.refuse_all_but(("C", "epsilon", "class_weight"), name)
@@ -138,7 +138,7 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
     else:
         loss, parts = _CLASSIFIERS[found.solver], _one_vs_rest_parts(found, given, stated)
     ratio = 1.0 if found.solver in _LASSO else 0.0
-    fits = found.bias > 0.0  # a bias feature of value 0 does nothing
+    fits = found.bias > 0.0  # a bias feature of value 0 has no effect
     penalised = fits and not found.free_bias
     end = "no bias" if not fits else "penalised bias" if penalised else "free bias"
     text = f"{'|w|_1' if ratio else '1/2 |w|^2'} + C sum {loss.name.replace('_', ' ')}, {end}"
@@ -152,14 +152,14 @@ def read(model: Any, X: Any, given: Given, stated: Stated) -> Subject:
 
 
 def _require_parameter(what: str, stated: float | None, known: float | None, name: str) -> float:
-    """A parameter that the caller states, or that a model trained in this process still has."""
+    """Return a parameter that the caller states, or that a model trained in this process still has."""
     if stated is None and known is None:
         raise BadInput(f"Model files of LIBLINEAR do not keep {what}: give {what}= for {name}.")
     return float(known if stated is None else stated)  # type: ignore[arg-type]
 
 
 def _with_intercept(model: LiblinearModel) -> FloatArray:
-    """Rows (w, b): the bias feature times its value is the intercept."""
+    """Rows (w, b): the intercept is the coefficient of the bias feature times its value."""
     if model.bias < 0.0:
         return np.column_stack([model.W.T, np.zeros(model.W.shape[1])])
     return np.column_stack([model.W[:-1].T, model.bias * model.W[-1]])
@@ -180,7 +180,7 @@ def _factors(model: LiblinearModel, stated: Stated) -> FloatArray:
 
 
 def _one_vs_rest_parts(model: LiblinearModel, given: Given, stated: Stated) -> tuple[Part, ...]:
-    """One-vs-rest: of two classes, a positive score is the first."""
+    """One-vs-rest subproblems; with two classes, a positive score means the first."""
     check_labels(np.sort(model.labels), given.y)
     factors, labels = _factors(model, stated), model.labels
     if len(labels) == 2:
@@ -189,7 +189,7 @@ def _one_vs_rest_parts(model: LiblinearModel, given: Given, stated: Stated) -> t
 
 
 def _joint(model: LiblinearModel, given: Given, stated: Stated) -> Part:
-    """All classes together, numbered in LIBLINEAR's order."""
+    """Joint subproblem of all classes, numbered in LIBLINEAR's order."""
     check_labels(np.sort(model.labels), given.y)
     place = {int(label): code for code, label in enumerate(model.labels)}
     codes = np.array([place[int(label)] for label in given.y], dtype=np.int64)

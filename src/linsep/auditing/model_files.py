@@ -1,4 +1,4 @@
-"""Models in files that can be read without running code: ONNX, skops and LIBLINEAR. Never pickles."""
+"""Read models from files that contain no code: ONNX, skops and LIBLINEAR, never pickles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model in a file: an estimator of scikit-learn (skops), an ``OnnxModel`` or a ``LiblinearModel``."""
+    """Load the model in a file: a scikit-learn estimator (skops), an ``OnnxModel`` or a ``LiblinearModel``."""
     file = Path(path)
     try:
         content = file.read_bytes()
@@ -49,7 +49,7 @@ def _skops(file: Path) -> Any:
         unknown = library.get_untrusted_types(file=file)
         if not unknown:
             return library.load(file, trusted=[])
-    except Exception as error:  # zip files of any kind
+    except Exception as error:  # the file may be any zip file
         raise BadInput(f"{file} is no model that skops can read: {error}") from error
     raise Refused(
         f"{file} holds types that skops does not trust: {', '.join(unknown[:5])}. Audit such a model in Python, "
@@ -70,7 +70,7 @@ class OnnxModel:
     columns: tuple[str, ...] = ()
 
     def read(self, X: Any, given: Given, stated: Stated) -> Subject:
-        """The stated objective at these coefficients, on the rows as the linear operator gets them."""
+        """Return the stated objective at these coefficients, on the rows as the linear operator receives them."""
         d = self.coef.shape[1]
         if X.shape[1] != d:
             raise BadInput(f"The ONNX model has {d} features and X has {X.shape[1]} columns.")
@@ -79,11 +79,11 @@ class OnnxModel:
         if stated.loss is None and self.softmax and len(self.coef) > 1:
             stated = replace(stated, loss="multinomial")
         coef, intercept, classes = self.coef, self.intercept, self.classes
-        if classes is not None:  # in rising order
+        if classes is not None:  # sort the classes
             order = np.argsort(classes)
             if len(coef) == len(classes):
                 coef, intercept = coef[order], intercept[order]
-            elif order[0] != 0:  # one score, of the second class
+            elif order[0] != 0:  # a single score, of the second class
                 coef, intercept = -coef, -intercept
             classes = classes[order]
         return plain.read("ONNX model", coef, intercept, X, given, stated, classes)
@@ -97,7 +97,7 @@ def _onnx(content: bytes, file: Path) -> OnnxModel:
     try:
         model = library.load_model_from_string(content)
         found = len(model.graph.node) > 0
-    except Exception:  # of protobuf, whose version decides its class
+    except Exception:  # the class of protobuf's error depends on its version
         found = False
     if not found:
         raise BadInput(f"{file} is neither ONNX nor skops nor a model file of LIBLINEAR.")
@@ -105,7 +105,7 @@ def _onnx(content: bytes, file: Path) -> OnnxModel:
 
 
 class _Walk:
-    """The nodes of a graph from its input to the linear operator."""
+    """Follow the nodes of a graph from its input to the linear operator."""
 
     def __init__(self, library: Any, model: Any, file: Path) -> None:
         self.file, self.graph, self.numpy = file, model.graph, library.numpy_helper
@@ -120,14 +120,14 @@ class _Walk:
         self.shift, self.scale = np.zeros(1), np.ones(1)
 
     def refuse(self, what: str) -> Refused:
-        """The error for a graph that is no linear function of scaled features."""
+        """Return the error for a graph that is not a linear function of scaled features."""
         return Refused(
             f"{self.file}: {what}. linsep.audit reads graphs of Cast, Identity, Scaler, Sub, Mul and Div, then "
             "LinearClassifier, LinearRegressor, Gemm, or MatMul and Add."
         )
 
     def linear(self) -> OnnxModel:
-        """Follow the input."""
+        """Follow the input to the linear operator and return the model."""
         inputs = [each for each in self.graph.input if each.name not in self.constants]
         if len(inputs) != 1:
             raise self.refuse(f"the graph has {len(inputs)} inputs, one matrix is needed")
@@ -212,7 +212,7 @@ class _Walk:
         return self._build_model(rows, b, self._labels(), self._softmax())
 
     def _labels(self) -> npt.NDArray[Any] | None:
-        """The classes that a graph picks by their place."""
+        """Class labels from which the graph selects by index; None if there are none."""
         for node in self.graph.node:
             if (
                 node.op_type in ("Gather", "ArrayFeatureExtractor")

@@ -1,4 +1,4 @@
-"""The problem that an audited model solved, and the coefficients that it found for each subproblem."""
+"""The problem that an audited model solved, its coefficients per subproblem, and its objective there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.sklearn_objectives import Given, Objective, Part, objective_of
 from linsep.solution import Explicit, Linearised
 
-#: Rounding error of an objective, as a share of the tolerance, above which more digits are used.
+#: Rounding error of an objective, relative to the tolerance, above which higher precision is used.
 _ROUNDING = 1e-2
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
-    """The coefficients (d + 1, k) of each subproblem, intercepts in the last row."""
+    """Coefficients (d + 1, k) of each subproblem, with the intercepts in the last row."""
     dense = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
     rows = np.atleast_2d(dense.astype(float))
     ends = np.ravel(intercept).astype(float)
@@ -52,7 +52,7 @@ def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
 
 
 def penalty_of(problem: Objective, part: Part) -> ElasticNet:
-    """The penalty of a subproblem without that of the intercept."""
+    """Penalty of a subproblem, without that of the intercept."""
     C = problem.C if part.C is None else part.C
     if problem.factor is None:
         return ElasticNet(C, problem.l1_ratio)
@@ -67,9 +67,9 @@ def objective_at(
     tol: float,
     dual: Linearised | Explicit | None = None,
 ) -> tuple[float, float]:
-    """Value of a subproblem at coefficients W (d + 1, k), in linsep's units, and a bound on its rounding error.
+    """Objective of a subproblem at coefficients W (d + 1, k), in linsep's units, and a bound on its rounding error.
 
-    Where that is large beside ``tol``, sums with more digits make it smaller.
+    If the bound is large relative to ``tol``, the sums are repeated in higher precision.
     """
     n, scaling, ratio = X.shape[0], problem.intercept_scaling, problem.l1_ratio
     if dual is None:
@@ -88,7 +88,7 @@ def objective_at(
         dual=dual,
         tol=math.inf,
     )
-    found = certificates.recheck_part(check)  # no proof of optimality is asked for
+    found = certificates.recheck_part(check)  # tol=inf: no proof of optimality is required
     if found.rounding > _ROUNDING * tol * found.primal:
         found = certificates.recheck_part(check._replace(tol=tol))
     intercepts = W[-1] / scaling if scaling else np.zeros(1)
@@ -97,7 +97,7 @@ def objective_at(
 
 
 def targets(y: Any, n: int, several: bool = False) -> npt.NDArray[Any]:
-    """y as a vector of n entries, or with a column for each of ``several`` targets."""
+    """y as a vector of n entries, or with one column per target if ``several`` are allowed."""
     found = np.asarray(y)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found.ravel()

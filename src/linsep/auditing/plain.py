@@ -1,4 +1,4 @@
-"""The objective of coefficients that come without a model: linsep's own, as the caller states it."""
+"""The problem of plain coefficients without a model: linsep's objective, as stated by the caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.losses.laws import require_convex
 from linsep.sklearn_objectives import apply_class_weights, class_factors, codes, one_vs_rest
 
-#: Losses of all classes together, by name.
+#: Losses that couple all classes, by name.
 COUPLED: dict[str, type[Multinomial] | type[CrammerSinger]] = {
     kind.name: kind for kind in (Multinomial, CrammerSinger)
 }
@@ -32,9 +32,9 @@ def read(
     stated: Stated,
     classes: npt.NDArray[Any] | None = None,
 ) -> Subject:
-    """Coefficients (k, d) or (d,) with (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(m_i).
+    """Return coefficients (k, d) or (d,) with (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(m_i).
 
-    The intercept is free; None: there is none.
+    The intercept is not penalised; ``intercept=None`` means that there is none.
     """
     stated.refuse_all_but(ACCEPTED, "(coef, intercept)")
     C = 1.0 if stated.C is None else float(stated.C)
@@ -82,7 +82,7 @@ def _with_epsilon(loss: Loss, epsilon: float | None) -> Loss:
 
 
 def check_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
-    """Refuse labels that the model does not know."""
+    """Raise if y contains labels that the model does not know."""
     known = set(classes.tolist())
     unknown = [each for each in np.unique(y).tolist() if each not in known]
     if unknown:

@@ -1,4 +1,4 @@
-"""From a model of any library, an estimator, results, a file or plain coefficients, to what is audited."""
+"""Read the problem to audit from an estimator, results, a file or plain coefficients of any library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.errors import BadInput, Refused
 
 
 def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
-    """Rows, targets and objective of a model."""
+    """Return rows, targets and objective of a model."""
     if statsmodels_results.is_results(model):
         return statsmodels_results.read(model, X, y, sample_weight, stated)
     if X is None or y is None:

@@ -1,6 +1,6 @@
-"""The problems that statsmodels solves, read from fitted results and the design matrix that they keep.
+"""Read the problems that statsmodels solves from fitted results and their design matrices.
 
-The constant is a column of the design matrix. Where nothing penalises it, it becomes the intercept; ``fit_regularized``
+The constant is a column of the design matrix. If it is not penalised, it becomes the intercept; ``fit_regularized``
 with one alpha for all columns penalises it like any other.
 """
 
@@ -22,7 +22,7 @@ from linsep.losses import CoupledLoss, Loss, Multinomial
 
 
 class _Fitted(NamedTuple):
-    """The loss of a model, how its losses are weighted, and its subproblem without a penalty."""
+    """Loss of a model, the weight of its losses, and its subproblem without a penalty."""
 
     text: str
     loss: Loss | CoupledLoss
@@ -35,13 +35,13 @@ Reader = Callable[[Any, FloatArray, Given], _Fitted]
 
 
 def is_results(model: Any) -> bool:
-    """Whether a model is a results object of statsmodels."""
+    """Return whether a model is a results object of statsmodels."""
     ours = any(kind.__module__.startswith("statsmodels.") for kind in type(model).__mro__)
     return ours and hasattr(model, "params") and hasattr(model, "model")
 
 
 def read(results: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
-    """The problem of fitted results, on their own rows unless others are given."""
+    """Return the problem of fitted results, on their own rows unless others are given."""
     if sample_weight is not None:
         raise BadInput("statsmodels results contain their weights: leave out sample_weight.")
     name, reader = _reader(results)
@@ -55,7 +55,7 @@ def read(results: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Su
 
 
 def _is_regularised(results: Any) -> bool:
-    """Whether they come from the fit_regularized of least squares or GLM."""
+    """Return whether results come from fit_regularized of least squares or GLM."""
     return type(getattr(results, "_results", results)).__name__ == "RegularizedResults"
 
 
@@ -94,13 +94,13 @@ def _rows(results: Any, X: Any, y: Any, params: FloatArray) -> tuple[FloatArray,
 def _penalty(
     results: Any, stated: Stated, name: str, params: FloatArray, given: Given
 ) -> tuple[FloatArray, float]:
-    """Weight of each parameter in the penalty of the sum of losses, and its L1 part."""
+    """Weight of each parameter in the penalty on the sum of losses, and the L1 ratio."""
     if getattr(results, "regularized", False):
         raise Refused(
             "fit_regularized(refit=True) refits the chosen columns without a penalty: the result minimises neither."
         )
     settings = getattr(results, "mle_settings", None) or {}
-    if "alpha_rescaled" in settings:  # the L1 methods of discrete models
+    if "alpha_rescaled" in settings:  # L1 methods of discrete models
         stated.refuse_all_but((), f"statsmodels {name}")
         return np.broadcast_to(np.asarray(settings["alpha"], float), params.shape), 1.0
     if not _is_regularised(results):
@@ -111,7 +111,7 @@ def _penalty(
             "statsmodels does not keep the penalty of fit_regularized: give alpha=, and l1_ratio= for its L1_wt."
         )
     stated.refuse_all_but(("alpha", "l1_ratio"), f"statsmodels {name}")
-    mean = float(np.sum(getattr(results.model, "weights", given.n))) / given.n  # as WLS scales it
+    mean = float(np.sum(getattr(results.model, "weights", given.n))) / given.n  # scaling of WLS
     alpha = np.broadcast_to(np.asarray(stated.alpha, float) * mean, (len(params),))
     if not (np.isfinite(alpha).all() and (alpha >= 0.0).all()):
         raise BadInput(f"alpha must be finite and not negative, got {stated.alpha!r}.")
@@ -121,7 +121,7 @@ def _penalty(
 def _split_constant(
     fitted: _Fitted, X: FloatArray, alpha: FloatArray
 ) -> tuple[_Fitted, FloatArray, FloatArray, bool]:
-    """An unpenalised constant column as the intercept."""
+    """Turn an unpenalised constant column into the intercept."""
     constant = (X == X[0]).all(axis=0) & (X[0] != 0.0) & (alpha == 0.0)
     if not constant.any():
         return fitted, X, alpha, False
@@ -131,7 +131,7 @@ def _split_constant(
 
 
 def _objective(fitted: _Fitted, alpha: FloatArray, ratio: float, free: bool) -> Objective:
-    """weight * sum of losses + sum_j alpha_j (ratio |w_j| + (1 - ratio)/2 w_j^2)."""
+    """Objective weight * sum of losses + sum_j alpha_j (ratio |w_j| + (1 - ratio)/2 w_j^2)."""
     intercept = "free constant" if free else "no free constant"
     if not alpha.any():
         return Objective(
@@ -154,7 +154,7 @@ def _objective(fitted: _Fitted, alpha: FloatArray, ratio: float, free: bool) -> 
 
 
 def _column(params: Any) -> FloatArray:
-    """Parameters (d + 1, k), with an intercept of 0."""
+    """Parameters as (d + 1, k), with an intercept of 0."""
     found = np.asarray(params, dtype=np.float64)
     found = found.reshape(len(found), -1)
     return np.vstack([found, np.zeros((1, found.shape[1]))])
@@ -222,7 +222,7 @@ def _multinomial(results: Any, X: FloatArray, given: Given) -> _Fitted:
         raise Refused("linsep.audit does not take MNLogit with an L1 penalty on K - 1 classes.")
     codes = given.y.astype(np.int64)
     W = _column(results.params)
-    W = np.hstack([np.zeros((len(W), 1)), W])  # the first class is the base
+    W = np.hstack([np.zeros((len(W), 1)), W])  # the first class is the reference
     return _Fitted("sum multinomial loss", Multinomial(W.shape[1]), Part(labels=codes), W)
 
 

@@ -1,4 +1,4 @@
-"""What an audit is about (rows, targets, objective), and what its caller says about the objective."""
+"""The subject of an audit (rows, targets, objective), and the caller's statements about the objective."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.losses import Loss
 
 
 class Subject(NamedTuple):
-    """A fitted model as its objective on rows of numbers."""
+    """A fitted model with its objective, rows and targets."""
 
     name: str
     objective: Objective
@@ -23,7 +23,7 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True)
 class Stated:
-    """The objective as far as the caller states it; None: not stated."""
+    """The parts of the objective that the caller states; None if not stated."""
 
     loss: str | Loss | None = None
     C: float | None = None
@@ -33,7 +33,7 @@ class Stated:
     class_weight: Any = None
 
     def refuse_all_but(self, accepted: tuple[str, ...], name: str) -> None:
-        """Refuse what the model itself determines."""
+        """Raise if the caller states something that the model itself determines."""
         said = [each.name for each in fields(self) if getattr(self, each.name) is not None]
         extra = [each for each in said if each not in accepted]
         if extra:

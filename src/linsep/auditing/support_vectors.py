@@ -1,7 +1,7 @@
-"""The optimum as support vectors and dual coefficients, in the order of LIBSVM: what an ``SVC`` keeps for coefficients.
+"""Convert an optimum to the support vectors and dual coefficients of an ``SVC``, in LIBSVM's order.
 
-With classes numbered 0 .. k - 1, ``dual_coef_`` has k - 1 rows. A support vector of class a has its coefficient of the
-pair (a, b), a < b, in row b - 1, and one of class b in row a. Support vectors are sorted by class.
+With classes numbered 0 .. k - 1, ``dual_coef_`` has k - 1 rows. For the pair (a, b), a < b, the coefficient of a
+support vector of class a is in row b - 1, and that of one of class b in row a. Support vectors are sorted by class.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linsep.errors import BadInput
 
 
 class SupportVectors(NamedTuple):
-    """Rows of the support vectors, their features, classes and dual coefficients, and the intercepts of the pairs."""
+    """Row indices, features, classes and dual coefficients of support vectors, and the intercepts of all pairs."""
 
     rows: IntArray
     X: Any
@@ -34,7 +34,7 @@ def gather(
     alphas: list[FloatArray],
     intercept: FloatArray,
 ) -> SupportVectors:
-    """Support vectors of all pairs of classes: multipliers alpha >= 0 of the rows of each part."""
+    """Collect the support vectors of all pairs of classes from the multipliers alpha >= 0 of each part."""
     k = int(labels.max()) + 1
     coef = np.zeros((k - 1, len(labels)))
     for part, alpha, (a, b) in zip(parts, alphas, combinations(range(k), 2), strict=True):
@@ -51,7 +51,7 @@ def gather(
 
 
 def put(model: Any, found: SupportVectors) -> None:
-    """Give them to an ``SVC``, whose ``coef_`` follows from them."""
+    """Store support vectors in an ``SVC``, which computes ``coef_`` from them."""
     if len(model._probA):
         raise BadInput(
             "The probabilities of this SVC are calibrated for its own coefficients. Fit it with probability=False and "
@@ -62,14 +62,14 @@ def put(model: Any, found: SupportVectors) -> None:
     model._n_support = np.bincount(found.labels, minlength=k).astype(np.int32)
     model.support_vectors_ = found.X
     coef: Any = found.dual_coef
-    if sp.issparse(model._dual_coef_):  # LIBSVM reads all entries, zeros included
+    if sp.issparse(model._dual_coef_):  # LIBSVM reads all entries, including zeros
         size = coef.shape[1]
         kind = type(model._dual_coef_)
         starts = np.arange(0, coef.size + 1, size)
         coef = kind((coef.ravel(), np.tile(np.arange(size), k - 1), starts), shape=coef.shape)
         model.support_vectors_ = kind(found.X)
         model.support_vectors_.sort_indices()
-    # LIBSVM sets the first of two classes against the second, scikit-learn the second against the first.
+    # With two classes, LIBSVM takes the first as positive, scikit-learn the second.
     turn = -1.0 if k == 2 else 1.0
     model.dual_coef_, model._dual_coef_ = coef, turn * coef
     model.intercept_, model._intercept_ = found.intercept.copy(), turn * found.intercept

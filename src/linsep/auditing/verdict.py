@@ -1,4 +1,4 @@
-"""The verdict of an audit: an objective beside proven bounds on its minimum, in words, as a dictionary, as a model."""
+"""The result of an audit: an objective and proven bounds on its minimum, as text, dictionary or improved model."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from linsep.auditing.support_vectors import SupportVectors
 from linsep.errors import BadInput
 from linsep.notebook import facts_table
 
-#: Width of a short name in the text of an audit.
+#: Width of the name column in the text of an audit.
 _NAME = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """How far a model is from the optimum of its own problem.
+    """Result of an audit: how far a model is from the optimum of its own problem.
 
-    All values are in the units of the model's own objective.
+    All values are in units of the model's own objective.
 
     Attributes
     ----------
     model_name, problem : str
-        Class of the model, and the objective it minimises.
+        Class of the model, and the objective that it minimises.
     objective : float
         Objective at the model's coefficients.
     minimum : tuple (low, high)
-        Proven bounds on the minimum of that objective, or on its infimum where no minimiser exists.
+        Proven bounds on the minimum of that objective, or on its infimum if no minimiser exists.
     excess : tuple (at_least, at_most)
         Proven bounds on ``objective`` minus the minimum.
     relative_excess : tuple (at_least, at_most)
-        The same relative to the minimum.
+        ``excess`` relative to the minimum.
     coef_error : float
-        Proven bound on the distance |w - w*| to the optimal coefficients, inf where there is none.
+        Proven bound on the distance |w - w*| to the optimal coefficients, inf if there is none.
     coef_distance : float
-        Distance to the coefficients that linsep found.
+        Distance to the coefficients found by linsep.
     changed : int or None
-        Training rows whose predicted class differs at the optimum; None for regression.
+        Number of training rows whose predicted class differs at the optimum; None for regression.
     n_rows : int
     separable : bool
-        Whether no minimiser exists, because the classes are separable and nothing is penalised.
+        Whether no minimiser exists, because the classes are separable and there is no penalty.
     optimal : bool
-        Whether the relative excess is at most ``tol``, proven.
+        Whether the relative excess is proven to be at most ``tol``.
     tol : float
     """
 
@@ -65,7 +65,7 @@ class Audit:
     tol: float
     _model: Any = field(repr=False, default=None)
     _optimum: FloatArray | None = field(repr=False, default=None)
-    #: of an SVC, which computes its coefficients from them
+    #: for an SVC, which computes its coefficients from them
     _support: SupportVectors | None = field(repr=False, default=None)
 
     no_optimum: ClassVar[str] = (
@@ -74,12 +74,12 @@ class Audit:
 
     @property
     def optimal(self) -> bool:
-        """Whether the model is proven to be within ``tol`` of its optimum, relatively."""
+        """Whether the relative excess is proven to be at most ``tol``."""
         return self.relative_excess[1] <= self.tol
 
     @property
     def optimum(self) -> tuple[FloatArray, FloatArray]:
-        """Coefficients (k, d) and intercepts (k,) of the optimum that the model is compared with."""
+        """Coefficients (k, d) and intercepts (k,) of the optimum with which the model is compared."""
         if self._optimum is None:
             raise BadInput(self.no_optimum)
         return self._optimum[:-1].T.copy(), self._optimum[-1].copy()
@@ -95,7 +95,7 @@ class Audit:
     __repr__ = __str__
 
     def _findings(self) -> dict[str, str]:
-        """The proven numbers, by name."""
+        """Proven results by name, as text."""
         if self.separable:
             return {"no minimum exists": "the classes are separable and nothing is penalised"}
         low, high = self.relative_excess
@@ -123,7 +123,7 @@ class Audit:
         return facts_table(f"{self.model_name}: {self.problem}", facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as plain numbers and strings, ready for JSON apart from infinities."""
+        """Return the audit as numbers and strings, ready for JSON except for infinities."""
         return {
             "model": self.model_name,
             "problem": self.problem,
@@ -141,7 +141,7 @@ class Audit:
         }
 
     def improve(self) -> Any:
-        """A copy of the model of scikit-learn with the coefficients of the proven optimum."""
+        """Return a copy of the scikit-learn model with the coefficients of the proven optimum."""
         coef, intercept = self.optimum
         model: Any = copy.deepcopy(self._model) if hasattr(self._model, "get_params") else None
         final = model[-1] if hasattr(model, "steps") else model
@@ -160,17 +160,17 @@ class Audit:
 
 @dataclass(frozen=True, eq=False)
 class PerceptronAudit(Audit):
-    """What can be said of a perceptron: max(0, -m) is 0 at w = 0, so the minimum alone says nothing.
+    """Audit of a perceptron, whose loss max(0, -m) is 0 at w = 0, so that the minimum alone is not informative.
 
     Attributes
     ----------
     separable : bool or None
-        Whether a hyperplane has every row strictly on the side of its class (with three or more classes: for each class
-        against the others), proven; None if that could not be decided.
+        Whether a hyperplane provably has every row strictly on the side of its class (with three or more classes: for
+        each class against the others); None if that could not be decided.
     quasi : bool
-        Not separable, but some hyperplane has no row on the wrong side.
+        Whether the classes are not separable, but some hyperplane has no row on the wrong side.
     mistakes : int
-        Training rows whose margin is not positive, over all one-vs-rest problems.
+        Number of training rows whose margin is not positive, over all one-vs-rest problems.
     optimal : bool
         Whether the perceptron has converged: the classes are separable, and it makes no mistake.
     """
@@ -206,7 +206,7 @@ class PerceptronAudit(Audit):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as plain numbers and strings, ready for JSON apart from infinities."""
+        """Return the audit as numbers and strings, ready for JSON except for infinities."""
         return {**super().to_dict(), "quasi": self.quasi, "mistakes": self.mistakes}
 
 

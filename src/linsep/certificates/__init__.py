@@ -1,4 +1,4 @@
-"""Certificates of optimality: made from (problem, W, dual), by code that imports no solver."""
+"""Certificates of optimality, computed from (problem, W, dual) by code that imports no solver."""
 
 from __future__ import annotations
 

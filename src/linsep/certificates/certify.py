@@ -1,4 +1,4 @@
-"""The certificate of a fit: from (problem, W, dual), by the closing pass over the rows."""
+"""Compute the certificate of a fit from (problem, W, dual), by the closing pass over the rows."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
 from linsep.solution import Explicit, Solution, Status
 
-#: Rows count as being on the kink up to this many times the rounding error of their margins.
+#: Rows count as lying on the kink if they are within this many rounding errors of their margin.
 _STRETCH = 64.0
-#: Largest share by which coefficients are stretched.
+#: Largest relative factor by which the coefficients may be stretched.
 _STRETCH_MOST = 1e-3
 
 
 def prove(
     problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float
 ) -> tuple[Solution, Optimality]:
-    """The certificate of what a solver proposes, and the proposal, moved off a kink if that is what it takes.
+    """Certify the solution proposed by a solver; return it, possibly moved off a kink, with its certificate.
 
-    At an optimum of the hinge the rows on the kink have margin 1, give or take rounding. At a large C, what rounding
-    may make of their losses is more than tol. Stretching (w, b) by a little more than the rounding error of those
-    margins makes their losses exactly zero, and costs the same share of the objective.
+    At an optimum of the hinge loss, rows on the kink have margin 1 up to rounding. If C is large, the rounding bound
+    on their losses can exceed tol. Stretching (w, b) by slightly more than the rounding error of those margins makes
+    their losses exactly zero, and increases the objective by the same relative amount.
     """
     found = certify(problem, solution, tol)
     if isinstance(problem, CoupledProblem | GroupProblem):
@@ -63,14 +63,14 @@ def prove(
 
 
 def fragile(found: Optimality) -> bool:
-    """Whether a dual point unfolded in other bits may prove noticeably less: rounding takes a good part of tol."""
+    """Return whether rounding uses so much of tol that other bits in the unfolded dual point may prove less."""
     return found.rounding > 1e-3 * found.tol * abs(found.primal)
 
 
 def _reproducible(
     problem: Problem, solution: Solution, found: Optimality
 ) -> tuple[Solution, Optimality]:
-    """The proposal with a number for each row in place of (base, step), where another machine might unfold others."""
+    """Replace a linearised dual point by one number per row, if another machine might unfold it to a worse bound."""
     kept = solution.dual
     if isinstance(kept, Explicit) or found.kind != "dual" or not fragile(found):
         return solution, found
@@ -85,12 +85,12 @@ def _reproducible(
 def certify(
     problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float
 ) -> Optimality:
-    """Certify what a solver proposes.
+    """Certify the solution proposed by a solver.
 
-    With a penalty: duality, from the sums of the closing pass at exactly this W and dual point; the pass is
-    made here unless the solver ended with it. If rounding is all that keeps the gap above tol, the pass is repeated in
-    about twice the working precision. Without a penalty, or where rounding of the dual point is magnified
-    by a huge C: curvature around the answer.
+    With a penalty, the certificate follows from duality and the sums of the closing pass at exactly this W and dual
+    point; the pass is run here unless the solver ended with it. If only rounding keeps the gap above tol, the pass is
+    repeated in about twice the working precision. Without a penalty, or if a huge C amplifies the rounding errors of
+    the dual point, the certificate follows from the curvature around the solution.
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
@@ -105,13 +105,13 @@ def certify(
     if not _is_doubled(solution) or (found.certified and not problem.penalty.absent):
         return found
     exact = _exactly(problem, solution, tol)
-    if found.certified:  # without a penalty, what exact arithmetic cannot confirm is not claimed
+    if found.certified:  # without a penalty, claim only what exact arithmetic confirms
         return found if exact.certified or math.isinf(exact.gap) else exact
     return min(found, exact, key=preference)
 
 
 def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimality:
-    """The certificate of a hard margin; in exact arithmetic if the dual point has the digits for it."""
+    """Certify a hard margin, in exact arithmetic if the dual point has more than float64 precision."""
     part = _part(problem, solution, tol)
     found = margin_certificate(part)
     if found.certified or not _is_doubled(solution):
@@ -122,7 +122,7 @@ def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimal
 
 
 def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -> Optimality:
-    """The better of the certificates in floating-point numbers."""
+    """Return the better of the floating-point certificates by duality and by curvature."""
     if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
@@ -140,19 +140,19 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
 
 
 def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
-    """The dual certificate from the sums of the compiled closing pass."""
+    """Certify by duality, from the sums of the compiled closing pass."""
     theta, l1 = np.ascontiguousarray(solution.W[:, 0]), problem.penalty.l1
     sums = solution.sums
     if sums is None:
         sums = problem.closing(theta, solution.dual)
     longest = problem.data.longest_sum(len(sums))
-    alone = l1 > 0.0 and problem.lam == 0.0  # with a ridge penalty norms suffice
+    alone = l1 > 0.0 and problem.lam == 0.0  # with a ridge penalty, norms suffice
     entry = problem.largest_entry(sums) if alone else math.inf
     return _assemble(problem, theta, sums, longest, entry, tol)
 
 
 def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float) -> Part:
-    """The problem and what is proposed for it, as an independent check reads them."""
+    """Return the problem and its proposed solution in the form that an independent check reads."""
     data = problem.data
     coupled = isinstance(problem, CoupledProblem)
     targets = (
@@ -167,14 +167,14 @@ def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, 
 
 
 def _is_doubled(solution: Solution) -> bool:
-    """Whether the dual point has more digits than float64 numbers."""
+    """Return whether the dual point is stored in more than float64 precision."""
     return isinstance(solution.dual, Explicit) and solution.dual.rest is not None
 
 
 def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
-    """The certificate in exact arithmetic, of rows that are few.
+    """Certify in exact arithmetic, for small data.
 
-    Nothing is proven where it needs python-flint, or where the objective is no float64 number of full precision.
+    Proves nothing if python-flint is required but missing, or if the objective is not a normal float64 number.
     """
     nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
     try:
@@ -185,7 +185,7 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
         return nothing
     if not found.gap > 0.0 or found.relative_gap == 0.0:
         return found
-    # primal and dual are rounded: the gap that is stated is that between them at least
+    # primal and dual are rounded, so the reported gap must be at least their difference
     gap = max(found.gap, math.nextafter(found.primal - found.dual, math.inf))
     share, strength = gap / found.primal, problem.penalty.modulus * problem.penalty.scale
     distance = math.sqrt(2.0 * gap / strength) * (1.0 + 2.0**-50) if strength > 0.0 else math.inf
@@ -193,20 +193,20 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
 
 
 def _is_limited_by_rounding(found: Optimality) -> bool:
-    """Whether the certificate falls short of tol for its rounding allowance, at least in good part."""
+    """Return whether the rounding bound is a substantial part of what keeps the gap above tol."""
     scale = max(abs(found.primal), abs(found.dual))
     return not found.certified and not found.rounding <= 0.05 * found.tol * scale
 
 
 def _stretchable(problem: Problem) -> bool:
-    """Whether the loss is zero from a kink at margin 1 on, and margins are proportional to (w, b)."""
+    """Return whether the loss is zero beyond a kink at margin 1 and margins are proportional to (w, b)."""
     loss = problem.loss
     kink = not loss.smooth and loss.slope(np.array([1.0]))[0] == 0.0 == loss.value(np.ones(1))[0]
     return bool(kink) and not problem.data.targets.has_offset and problem.penalty.C < math.inf
 
 
 def _stretch(problem: Problem, solution: Solution) -> Solution | None:
-    """The proposal with the rows on the kink just beyond it; None if there are none."""
+    """Scale the solution so that rows on the kink lie just beyond it; None if there are no such rows."""
     data, theta = problem.data, np.ascontiguousarray(solution.W[:, 0])
     sizes, share, most = np.abs(theta), 4.0 * score_share(data.d), 0.0
     for rows, block in chunks(data.X):

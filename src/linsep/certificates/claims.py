@@ -1,8 +1,8 @@
-"""What a certificate claims against what was found: field by field, with nothing taken on trust.
+"""Compare each field of a claimed certificate with the values recomputed from the data.
 
-The fields of a certificate follow from one another, so a claim can contradict itself; and each can be compared with a
-value computed anew from the rows. Only rounding is forgiven, and how much rounding may explain is computed here, not
-read from the claim.
+The fields of a certificate depend on one another, so a claim can contradict itself; and each field can be compared with
+a value recomputed from the rows. Only differences that rounding can explain are accepted, and that bound is computed
+here, not read from the claim.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF, score_share, steepest_slope
 from linsep.solution import Explicit
 
-#: Relative difference of two numbers that are made from one another by a few operations.
+#: Relative difference accepted between two numbers that follow from one another by a few operations.
 _CLOSE = 1e-9
-#: What underflow may take from a number in the units that users read, a few times over.
+#: A few times the largest underflow error, in reported units.
 _UNDERFLOW = 2.0**-1068
-#: Share of an error of w, found anew, that a claim may have; that of one that is rounding in good part.
+#: Accepted shortfall of a claimed error of w, relative to the recomputed one; if rounding is more than this share of
+#: the gap, the claimed error may be as small as ``_ROUNDED`` times the recomputed one.
 _PART, _ROUNDED = 0.01, 0.5
-#: Share of tol by which a bound found anew may fall short of the one claimed, and of the objective at most.
+#: Largest shortfall of a recomputed bound against the claimed one: relative to tol, and relative to the objective.
 _SHORT, _SHORTEST = 0.1, 1e-7
-#: Roundings of the objective by which an exact dual point may fall short of one in floating point, which is near it.
+#: Shortfall of an exact dual point against a nearby floating-point one, in units of roundoff of the objective.
 _EXACT_SHORT = 1024
 
 
 def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
-    """Which parameter or fitted attribute of the estimator is not the one of its fit, if any."""
+    """Return which parameter or fitted attribute of the estimator was changed after its fit, or None."""
     fits = getattr(model, "_fits", None)
     if fits is None:
         return None
@@ -60,7 +61,7 @@ def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
 
 
 def _altered_parameter(model: Any, recipe: Any) -> str | None:
-    """Which parameter is not the one of the fit, if any."""
+    """Return which parameter differs from the one used in the fit, or None."""
     fitted = recipe.penalty
     asked = {
         "C": fitted.C,
@@ -85,19 +86,19 @@ def _altered_parameter(model: Any, recipe: Any) -> str | None:
 
 
 def _current_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
-    """The loss that the parameters of the model ask for now; None if they are unsound."""
+    """Loss defined by the current parameters of the model; None if they are invalid."""
     with suppress(LinsepError):
         return model._current_loss() if hasattr(model, "_current_loss") else fitted
     return None
 
 
 def _alike(one: Optimality, other: Optimality) -> bool:
-    """Whether two certificates have the same fields to the last digit, NaN like NaN."""
+    """Return whether two certificates have identical fields, treating NaN as equal to NaN."""
     return type(one) is type(other) and repr(asdict(one)) == repr(asdict(other))
 
 
 def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:
-    """The penalty that the parameters of the model ask for now, with C and l1_ratio of the fit; None if unsound."""
+    """Penalty defined by the model's current parameters, with C and l1_ratio of the fit; None if invalid."""
     plain = ElasticNet(fitted.C, fitted.l1_ratio)
     factor, groups = (getattr(model, name, None) for name in ("penalty_factor", "feature_groups"))
     names = getattr(model, "feature_names_in_", None)
@@ -112,9 +113,9 @@ def contradiction(
     found: Sequence[Optimality],
     curved: Sequence[Optimality],
 ) -> str | None:
-    """The first statement of a claim that the data or the claim itself contradict, or None.
+    """Return the first statement of a claim that the data or the claim itself contradict, or None.
 
-    ``curved`` are the proofs by curvature where the claim is one and that proves more, else what was found.
+    ``curved`` holds proofs by curvature where the claim is one and that proves more, otherwise those of ``found``.
     """
     claims = claimed.parts if claimed.parts else (claimed,)
     if len(claims) != len(parts):
@@ -140,7 +141,7 @@ def _is_close(a: float, b: float) -> bool:
 
 
 def inconsistency(claim: Optimality, part: Part) -> str | None:
-    """How the fields of a claim contradict one another, or None."""
+    """Describe how the fields of a claim contradict one another, or return None."""
     numbers = (claim.primal, claim.dual, claim.gap, claim.relative_gap, claim.coef_error)
     if any(math.isnan(x) for x in (*numbers, claim.rounding, claim.tol)):
         return "The claim contains NaN."
@@ -162,20 +163,20 @@ def inconsistency(claim: Optimality, part: Part) -> str | None:
 
 
 def _broken_identity(claim: Optimality, part: Part) -> str | None:
-    """Which field of a finite claim does not follow from the others, or None."""
+    """Describe which field of a finite claim does not follow from the others, or return None."""
     lam, absent = part.penalty.modulus, part.penalty.absent
     slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
     slack += _UNDERFLOW
     excess = claim.gap - (claim.primal - claim.dual)
     most = math.inf if hard_margin(part.loss, part.penalty) else claim.rounding + slack
-    if excess < -slack or excess > most:  # a hard margin may have to grow to be feasible
+    if excess < -slack or excess > most:  # hard-margin solutions may need scaling up
         return "The claim contradicts itself: its gap is not primal minus dual."
     bounded = claim.rounding <= claim.gap + slack or hard_margin(part.loss, part.penalty)
     if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
     free = (absent and claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
     scale = max(abs(claim.primal), abs(claim.dual))
-    lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # digits of a subnormal gap
+    lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # relative error of a subnormal gap
     share = relative(claim.gap, claim.primal, claim.dual)
     if not free and not (
         _is_close(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
@@ -183,7 +184,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
         return "The claim contradicts itself: relative_gap is not gap over objective."
     if math.isfinite(claim.coef_error) and follows_from_gap(claim, part):
         ends = (claim.gap - 16 * ROUNDOFF * abs(claim.primal), claim.gap)
-        strength = lam * part.penalty.scale  # 1 - l1_ratio: nothing of this underflows
+        strength = lam * part.penalty.scale  # equals 1 - l1_ratio, so nothing underflows
         low, high = (math.sqrt(2.0 * max(gap, 0.0) / strength) for gap in ends)
         if not (1.0 - 1e-6) * low <= claim.coef_error <= (1.0 + 1e-6) * high:
             return "The claim contradicts itself: coef_error does not follow from the gap."
@@ -194,7 +195,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
 
 
 def follows_from_gap(claim: Optimality, part: Part) -> bool:
-    """Whether the bound on the error of w is sqrt(2 gap/lam), as that of a dual bound is; others have to be found."""
+    """Return whether the bound on the error of w is sqrt(2 gap/lam), as for dual bounds; others are recomputed."""
     return (
         claim.kind != "local"
         and part.penalty.modulus > 0.0
@@ -203,19 +204,19 @@ def follows_from_gap(claim: Optimality, part: Part) -> bool:
 
 
 def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) -> str | None:
-    """The first statement of a claim that the rows contradict, or None; its bounds may be those of either proof."""
+    """Return the first statement of a claim that the rows contradict, or None. Either proof may support its bounds."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
     slack = _slack(claim, part, found)
-    if math.isnan(slack):  # what rounding may do overflows
+    if math.isnan(slack):  # the rounding bound overflows
         slack = math.inf
     unknown = math.isinf(claim.coef_error) and math.isfinite(found.coef_error)
     if unknown and claim.kind == "dual" and not _may_be_relaxed(part):
         return "The claim knows no bound on the error of w, but there is one."
     near, attained = slack, found.primal + slack
     if hard_margin(part.loss, part.penalty):
-        attained += found.gap  # rounding may leave the coefficients short of the margin
+        attained += found.gap  # rounding may leave margins slightly below 1
     elif claim.certified:  # rounding is part of its gap
         roundings = 4 if found.kind == "exact" else 64
         near = min(slack, claim.rounding + found.rounding + roundings * ROUNDOFF * scale)
@@ -235,10 +236,10 @@ def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) ->
 
 
 def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -> float:
-    """How far the bound found may fall short of the one claimed.
+    """Largest amount by which the recomputed lower bound may fall short of the claimed one.
 
     Exact arithmetic improves its dual point until it reaches the claim. In floating point the bound differs by
-    rounding, and where the dual point is unfolded in other bits.
+    rounding, and by differences in the last bits of the unfolded dual point.
     """
     scale = max(abs(claim.primal), abs(found.primal))
     if found.kind == "exact":
@@ -247,31 +248,31 @@ def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -
 
 
 def another_objective(claim: Optimality, part: Part, found: Optimality) -> bool:
-    """Whether the objective found is so far from the one claimed that no better arithmetic can bring them together."""
+    """Return whether the objective found is too far from the claimed one for better arithmetic to reconcile them."""
     scale = max(abs(claim.primal), abs(found.primal))
     return abs(claim.primal - found.primal) > 1e3 * _slack(claim, part, found) + 1e-3 * scale
 
 
 def _slack(claim: Optimality, part: Part, found: Optimality) -> float:
-    """How far rounding may separate the numbers claimed from those found."""
+    """Largest difference that rounding can explain between the claimed and the recomputed numbers."""
     slack = 64 * ROUNDOFF * max(abs(claim.primal), abs(found.primal))
     if not claim.kind == found.kind == "exact":
         slack += _allowance(part, found) + found.rounding
-    if _may_be_relaxed(part):  # the objective of a simpler problem may stand for that of the model
+    if _may_be_relaxed(part):  # the reported objective may be that of a relaxed problem
         slack += min(claim.rounding, claim.gap)
     return slack
 
 
 def _may_be_relaxed(part: Part) -> bool:
-    """Whether the bound may come from a simpler problem, whose coefficients say nothing about those of this one."""
+    """Return whether the bound may come from a relaxed problem, whose coefficients do not bound the error of w."""
     return isinstance(part.loss, Loss) and bool(relaxations(part.loss, part.penalty))
 
 
 def _allowance(part: Part, found: Optimality) -> float:
-    """Rounding allowance of an objective and its bound in a plain pass over the rows, in reported units.
+    """Bound on the rounding errors of an objective and its lower bound in one plain pass, in reported units.
 
-    As in ``closing``, for sums over all rows one after another. Rows on a cluster are not read once more: the rounding
-    of what was found there, some times over, takes its place.
+    Derived as in ``closing``, for sequential sums over all rows. Rows on a cluster are not read again; a multiple of
+    the rounding bound found there is used instead.
     """
     if location_of(part.X) is Location.CLUSTER:
         return 64.0 * found.rounding
@@ -305,7 +306,7 @@ def _allowance(part: Part, found: Optimality) -> float:
 def _pointwise(
     part: Part, rows: slice, block: Any, reach: Any, share: float
 ) -> tuple[Any, Any, Any]:
-    """Size of the margins, losses, and steepest slopes (or dual variables) of some rows."""
+    """Return the sizes of the margins, the losses, and the steepest slopes (or dual variables) of some rows."""
     assert isinstance(part.loss, Loss)
     o, sign = (
         vector_or_default(part.offset, rows, 0.0),

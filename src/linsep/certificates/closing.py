@@ -1,28 +1,28 @@
-"""The enclosure: from the sums of one pass over the data to a primal value, a lower bound and their rounding errors.
+"""The certificate by duality: primal value, lower bound and rounding bound from the sums of one pass.
 
-``problem.duality`` states the problem, its dual and how a feasible point follows from the sums per side. Here
-its two values get a bound on their rounding errors.
+``problem.duality`` states the problem, its dual, and how a feasible point follows from the sums per side. This module
+bounds the rounding errors of the two values.
 
-Rounding. The dual point is by definition the u that were computed, so u carries no error; u below 2^-960 are set to 0.
+Rounding. The dual point is by definition the computed u, so u carries no error; u below 2^-960 are set to 0.
 With the unit roundoff eps = 2^-53 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1):
 
-* **Margins.** A score is a sum of d + 1 products, or at the end of a step the sum of two such. It errs by at most
+* **Margins.** A score is a sum of d + 1 products, or at the end of a step the sum of two such. Its error is at most
   e_i = (d + 16) eps q_i with q_i = |x_i|.|w| + |b| + |offset_i|. The loss of the row then errs by at most e_i times the
   steepest slope within e_i of the margin, *not* by e_i |u_i|: a row on a kink may have any u. In all (d + 16) eps Q,
   Q = ``magnitude`` = sum s max(|u|, steepest slope) q.
 * **Adding up.** (rows + 40) eps times the sum of the absolute values of the terms, ``absolute``, for the longest chain
-  of ``rows`` additions; the 40 pays for the operations that make a term, among them exp and log to 6 ulp.
+  of ``rows`` additions; the 40 covers the operations that compute a term, among them exp and log to 6 ulp.
 * **v** errs by a vector e_v with |e_v| <= (rows + 40) eps ``spread``, spread = sum s |u_i| |x_i|, and with
   |w|.|e_v| <= (rows + 40) eps Q. D changes by at most |at|.|e_v| + |e_v|^2/(2 lam), where ``at`` = v/lam is the
-  minimiser that the dual point believes in. As at = w + (at - w), the first part is at most the smaller of |at| |e_v|
+  minimiser implied by the dual point. As at = w + (at - w), the first part is at most the smaller of |at| |e_v|
   and (rows + 40) eps Q + |at - w| |e_v|.
-* **Balance.** The masses err by a share (rows + 40) eps, so after balancing they differ by a share of at most
-  2 (rows + 41) eps. Shrinking one side by that share closes it, and changes D by the share times |A| + |v_side.at|; v
-  moves by the share of v_side, which adds to e_v in the square. Which side is unknown, so the larger of the two costs
-  counts.
+* **Balance.** The masses have relative error (rows + 40) eps, so after balancing they differ by a relative amount of at
+  most 2 (rows + 41) eps. Shrinking one side by that amount restores the balance, and changes D by it times
+  |A| + |v_side.at|; v changes by the same fraction of v_side, which adds to e_v in the square. As the side is unknown,
+  the larger of the two costs is used.
 * **Penalties.** (d + 16) eps of lam/2 |w|^2, l1 |w|_1 and their conjugates; lam itself is the rounded 1/C.
-* **Underflow** takes at most 2^-1074 from a product. Every row adds 2^-960 (and as much times its weight) to the sums
-  that bound rounding, which times eps is more than it can lose; the squares of w and v lose at most
+* **Underflow** changes a product by at most 2^-1074. Every row adds 2^-960 (and as much times its weight) to the sums
+  that bound rounding, which times eps exceeds what it can lose; the squares of w and v lose at most
   2^-1070 d (lam + 1/lam).
 """
 
@@ -40,7 +40,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF, score_share
 from linsep.problem.duality import ClosingSums, DualValue, dot, dual_value, penalty_value
 
-#: Bound on what underflow takes from the squares of one weight, for lam = 1.
+#: Bound on the underflow error of the squares of one weight, for lam = 1.
 _UNDERFLOW = 2.0**-1070
 
 
@@ -94,13 +94,13 @@ def from_sums(
 ) -> Optimality:
     """Assemble the certificate of the coefficients ``w`` (d,), without the intercept.
 
-    ``rows_per_sum`` is the length of the longest chain of additions in the pass; ``scale`` turns internal
-    into reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which
-    rounding forbids to claim: the bound is then 0, and the local certificate is the one to use.
+    ``rows_per_sum`` is the length of the longest chain of additions in the pass; ``scale`` converts internal to
+    reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which rounded sums cannot
+    establish: the bound is then 0, and the local certificate should be used instead.
     """
     if isinstance(sums, ClosingSums):
         sums = BoundedSums.of(sums, rows_per_sum)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by ``enclose``
+    with np.errstate(over="ignore", invalid="ignore"):  # ``enclose`` rejects what overflows
         primal, bound, rounding = _values(sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept)
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
@@ -114,7 +114,7 @@ def ridge_certificate(
     tol: float,
     rows_per_sum: float,
 ) -> Optimality:
-    """``from_sums`` of flat sums without an absolute penalty, by its native text (kernels/sums/enclosure.hpp)."""
+    """Certificate for a pure ridge penalty from flat sums, by native code (kernels/sums/enclosure.hpp)."""
     lam = penalty.l2
     return enclose(
         *_kernels.enclose(sums, theta, lam, fit_intercept, rows_per_sum),
@@ -148,10 +148,10 @@ def _error_with_ridge(
     l1: float,
     fit_intercept: bool,
 ) -> float:
-    """Error of the dual value for lam > 0 beyond that of the terms."""
+    """Rounding error of the dual value for lam > 0, beyond that of its terms."""
     d, off = len(w), at - w
     along = sums.v_error_along + sums.v_error * math.sqrt(dot(off, off))
-    del off  # memory may be short
+    del off  # free the memory early
     conjugate = 0.5 * lam * dot(at, at) + (l1 * float(np.abs(at).sum()) if l1 else 0.0)
     error = min(sums.v_error * math.sqrt(dot(at, at)), along)
     error += score_share(d) * conjugate + _UNDERFLOW * d / lam
@@ -169,9 +169,9 @@ def _error_with_ridge(
 def _error_without_ridge(
     sums: BoundedSums, dual: DualValue, l1: float, fit_intercept: bool
 ) -> float:
-    """Error of the dual value for lam = 0 beyond that of the terms.
+    """Rounding error of the dual value for lam = 0, beyond that of its terms.
 
-    |v_j| <= l1 is needed for all j, but v is rounded, and moves once more when the balance is repaired.
+    |v_j| <= l1 must hold for all j, but v is rounded, and changes again when the balance is restored.
     """
     conj = dual.conj[0] + dual.conj[1]
     largest = float(np.abs(dual.v[0] + dual.v[1]).max(initial=0.0))

@@ -1,19 +1,20 @@
-"""Which columns of x~ = (x, 1) are linear combinations of the others, in exact arithmetic.
+"""Find the columns of x~ = (x, 1) that are linear combinations of the others, in exact arithmetic.
 
-Without a penalty, a column that is exactly a combination of others on all the rows that count may be left out: the same
-scores remain attainable. "To working precision" is not enough, since the objective may fall for ever along a
-direction in which no score moves by more than its rounding error. So dependences are guessed in floating point and
-proven in integers:
+Without a penalty, a column that is exactly a combination of others on all rows that count may be left out, because the
+same scores remain attainable. Dependence to working precision is not enough: the objective may decrease without bound
+along a direction in which no score changes by more than its rounding error. So dependences are guessed in floating
+point and proven in integers:
 
 1. QR with column pivoting of the centred columns finds columns whose distance from the span of the others is of the
-   size of rounding, and their coefficients. Each difference x - mean is rounded once, so large offsets blur nothing.
+   size of rounding, and their coefficients. Each difference x - mean is rounded once, so large offsets do not matter.
 2. The coefficients are rounded to the nearest fractions with small denominators. Duplicates, constants, zero columns,
-   full sets of indicators, totals of counts and changes of units are of this kind.
+   full sets of indicators, totals of counts and changes of units have such coefficients.
 3. With an intercept, its coefficient follows exactly from one row.
-4. The identity is checked on every row that counts without any rounding.
+4. The identity is checked without rounding on every row that counts.
 
-A column that fails is kept. If it is nearly dependent all the same, the proof of positive definiteness fails later.
-There is one more way: if r columns are independent and no more than r rows are different, they span all columns.
+A column that fails the check is kept. If it is nearly dependent all the same, the proof of positive definiteness fails
+later. There is one more sufficient condition: if r columns are independent and at most r rows are different, these
+columns span all columns.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ from linsep.problem.closing_rows import ROUNDOFF
 IntArray = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-#: Distance from the span of the others, relative to its own length and per column, at which a column is examined.
+#: Relative distance from the span of the others, per column, below which a column is examined.
 _NEAR = 64.0 * ROUNDOFF
-#: Distance at which columns are named to the user as nearly dependent; the share of a column in a combination that
-#: makes it worth naming; how many are named; and the multiply-adds up to which they are looked for.
+#: Relative distance below which columns are reported to the user as nearly dependent; smallest coefficient of a column
+#: in the combination for it to be named; most columns named; and most multiply-adds spent on the search.
 _VISIBLE, _MATTERS, _NAMED, _LARGEST = 1e-9, 1e-3, 4, 1e9
 #: Accuracy of the coefficients found in floating point, for columns of length 1.
 _BLUR = 1e-8
 #: Largest denominator of a coefficient.
 _DENOMINATOR = 5000
-#: Factor that makes the constant the first column of the basis.
+#: Factor that makes the constant column the first pivot.
 _FIRST = 4.0
-#: Integers up to here are exact in float64.
+#: Integers up to this one are exact in float64.
 _EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """0 = ``own`` x_column + sum_k ``factors[k]`` x_others[k], all of them integers."""
+    """Identity 0 = ``own`` x_column + sum_k ``factors[k]`` x_others[k] with integer factors."""
 
     column: int
     own: int
@@ -68,9 +69,9 @@ class Dependence:
 
 
 def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
-    """A norm in which lam I_w + sum h x~ x~' is proven positive definite; None if there is no such proof.
+    """Return a norm in which lam I_w + sum h x~ x~' is proven positive definite; None if the proof fails.
 
-    Without a penalty, columns that are exactly combinations of others on the rows that count are left out.
+    Without a penalty, columns that are exact combinations of others on the rows that count are left out.
     """
     metric = part.metric(h)
     if metric is not None or part.lam > 0.0:
@@ -80,10 +81,10 @@ def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
 
 
 def independent_columns(part: Rows, counts: Mask) -> IntArray:
-    """Columns of x~ of which, on the rows where ``counts``, all others are exactly linear combinations.
+    """Return columns of x~ of which all others are exact linear combinations on the rows where ``counts``.
 
-    That holds if the columns returned are independent on these rows, which a proven metric shows: either each of
-    the others was found to be a combination, or there are no more different rows than columns returned.
+    This holds if the returned columns are independent on these rows, which a proven metric shows: either each of
+    the others was found to be a combination, or there are no more distinct rows than returned columns.
     """
     near = _Near.of(part, counts)
     if near is None:
@@ -100,7 +101,7 @@ def independent_columns(part: Rows, counts: Mask) -> IntArray:
 
 
 def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
-    """Number of different rows among those that count; any number above ``enough`` once there are more."""
+    """Number of distinct rows among those that count; counting stops once it exceeds ``enough``."""
     seen: set[bytes] = set()
     for rows, A in part.chunks():
         for row in A[counts[rows]] + 0.0:  # -0 becomes 0
@@ -113,7 +114,7 @@ def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
 def describe_near_dependence(
     X: Any, weight: FloatArray | None, fit_intercept: bool, names: Any = None
 ) -> str:
-    """A sentence that names columns which are nearly linearly dependent, and says what to do; "" if there are none."""
+    """Return a sentence that names nearly dependent columns and says what to do; "" if there are none."""
     n = X.shape[0]
     s = np.ones(n) if weight is None else weight
     part = Rows(X, np.ones(n), np.zeros(n), s, fit_intercept, 0.0)
@@ -133,7 +134,7 @@ def describe_near_dependence(
 
 
 def _nearly_constant(part: Rows) -> list[int]:
-    """Columns that vary, but only in their last digits."""
+    """Columns that vary only in their last digits."""
     low, high = np.full(part.size, math.inf), np.full(part.size, -math.inf)
     for _, A in part.chunks():
         low, high = np.minimum(low, A.min(axis=0)), np.maximum(high, A.max(axis=0))
@@ -142,7 +143,7 @@ def _nearly_constant(part: Rows) -> list[int]:
 
 
 def _dependent_columns(part: Rows, counts: Mask) -> list[int]:
-    """The columns that matter most in one near dependence; none if there is none."""
+    """The columns with the largest coefficients in one near dependence; empty if there is none."""
     near = _Near.of(part, counts, _VISIBLE)
     if near is None:
         return []
@@ -155,17 +156,17 @@ def _dependent_columns(part: Rows, counts: Mask) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """Columns near the span of a basis: x_columns ~ x_basis @ coefficients."""
+    """Columns close to the span of a basis: x_columns ~ x_basis @ coefficients."""
 
     basis: IntArray
     columns: IntArray
-    scaled: FloatArray  #: coefficients of the columns scaled to length 1
-    scale: FloatArray  #: these lengths, of all columns
-    first: FloatArray  #: the first row that counts
+    scaled: FloatArray  #: coefficients for columns scaled to length 1
+    scale: FloatArray  #: lengths of all columns
+    first: FloatArray  #: first row that counts
 
     @classmethod
     def of(cls, part: Rows, counts: Mask, distance: float = _NEAR) -> _Near | None:
-        """None if no row counts or no column is within ``distance``, per column, of the span of others."""
+        """Return None if no row counts or no column is within ``distance``, per column, of the span of others."""
         R, first = _factor(part, counts)
         if first is None or not np.isfinite(R).all():
             return None
@@ -188,7 +189,7 @@ class _Near:
 
 
 def _factor(part: Rows, counts: Mask) -> tuple[FloatArray, FloatArray | None]:
-    """Triangular factor of the rows that count, less a common row if there is an intercept; the first of these rows."""
+    """Triangular factor of the rows that count, centred if there is an intercept, and the first of these rows."""
     R, first, shift = np.zeros((0, part.size)), None, np.zeros(part.size)
     for rows, A in part.chunks():
         block = A[counts[rows]]
@@ -201,7 +202,7 @@ def _factor(part: Rows, counts: Mask) -> tuple[FloatArray, FloatArray | None]:
 
 
 def _guess(near: _Near, j: int, fit_intercept: bool) -> Dependence | None:
-    """The j-th near column with its coefficients as fractions; None if they are not simple."""
+    """Return the j-th near column with its coefficients as fractions; None if they are not simple."""
     column, intercept = int(near.columns[j]), len(near.scale) - 1 if fit_intercept else -1
     terms: dict[int, Fraction] = {}
     blur = _BLUR * max(1.0, float(np.abs(near.scaled[:, j]).max(initial=0.0)))
@@ -225,7 +226,7 @@ def _guess(near: _Near, j: int, fit_intercept: bool) -> Dependence | None:
 
 
 def vanishes(block: FloatArray, factors: tuple[int, ...]) -> bool:
-    """Whether block @ factors = 0 exactly; the factors are integers of any size."""
+    """Return whether block @ factors = 0 exactly; the factors are integers of any size."""
     if not len(block):
         return True
     if len(factors) == 1:
@@ -233,7 +234,7 @@ def vanishes(block: FloatArray, factors: tuple[int, ...]) -> bool:
     if len(factors) == 2 and abs(factors[0]) == abs(factors[1]):
         sign = -1.0 if factors[0] == factors[1] else 1.0
         return bool(np.array_equal(block[:, 0], sign * block[:, 1]))
-    if len(factors) == 2 and (block == block[0]).all():  # constants: one row tells of all
+    if len(factors) == 2 and (block == block[0]).all():  # constant columns: one row suffices
         block = block[:1]
     grain = _grain(block)
     largest = np.abs(block).max(axis=0)

@@ -1,13 +1,13 @@
-"""Certificates from inner products alone, for coefficients in the span of the rows.
+"""Certificates from inner products only, for coefficients in the span of the rows.
 
-With K = X X' (rows about any centre) a model is w = X'a and b, a dual point the masses p = s sigma u with sum p = 0::
+With K = X X' (rows relative to any centre), a model is w = X'a and b; a dual point is p = s sigma u with sum p = 0::
 
     P(a, b) = lam/2 a'K a + sum s l(sigma (K a + b) + offset)
     D(u)    = -sum s (l*(-u) + u offset) - p'K p / (2 lam)
 
-No row is read: a grid of models that share the rows is proven by products with one matrix. What counts are the rows,
-not the K that was computed: each of its entries errs by at most a small share of |x_i| |x_j|, by Cauchy and Schwarz
-whatever the order of the additions, and the allowance pays for that.
+No row is read: a grid of models that share the rows is certified by products with one matrix. The certificate holds for
+the rows, not for the computed K: each entry of K has an error of at most a small multiple of |x_i| |x_j|, by the
+Cauchy-Schwarz inequality in any order of summation, and the rounding bound covers it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from linsep.problem.gram_rows import GramRows
 
 @dataclass(frozen=True, eq=False)
 class Spanned:
-    """A proven model: w = X'a about the centre, with the intercept b there."""
+    """A certified model w = X'a and its intercept b, relative to the centre of the rows."""
 
     a: FloatArray
     b: float
@@ -46,14 +46,14 @@ def from_gram(
     tol: float,
     longer: float = 0.0,
 ) -> Spanned:
-    """The model that the dual point ``u`` believes in, a = s sigma u / lam, and its certificate.
+    """Return the model implied by the dual point ``u``, a = s sigma u / lam, with its certificate.
 
-    Where u is outside the domain of the conjugate, 0 takes its place; of the heavier side all u are shrunk. A model of
-    the hinge is stretched by the share ``longer``, and by as much as rounding may move a margin: its rows on the kink
-    then have no loss that might be made up of rounding, however large C is.
+    A u outside the domain of the conjugate is replaced by 0; the u of the heavier side are shrunk. A hinge-loss model
+    is stretched by the fraction ``longer``, and by at least the rounding error of the margins, so that rows on the kink
+    have exactly zero loss, however large C is.
     """
     lam = penalty.l2
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by ``enclose``
+    with np.errstate(over="ignore", invalid="ignore"):  # ``enclose`` rejects what overflows
         p, side, share = _feasible(loss, rows, u, fit_intercept)
         a, stretch = p / lam, 1.0
         Ka = rows.K @ a
@@ -72,9 +72,9 @@ def from_gram(
 def _errors(rows: GramRows, a: FloatArray, b: float, Ka: FloatArray) -> FloatArray:
     """Bounds on the rounding errors of the margins.
 
-    With r_i = |x_i| and R = sum |a_i| r_i, the error of one product with K is at most e r_i R, e = (d + n + 32) u: that
-    of its entries and of the product; once more that of w = X'a where it is written down in numbers, with an
-    intercept that takes back the centre.
+    With r_i = |x_i| and R = sum |a_i| r_i, a product with K has an error of at most e r_i R, e = (d + n + 32) u, from
+    its entries and from the product. The same again covers rounding w = X'a to float64, together with an intercept that
+    undoes the centring.
     """
     e, r = _share(rows), np.sqrt(np.maximum(np.diag(rows.K), 0.0))
     R = float(np.abs(a) @ r)
@@ -90,7 +90,7 @@ def _share(rows: GramRows) -> float:
 def _feasible(
     loss: Loss, rows: GramRows, u: FloatArray, fit_intercept: bool
 ) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """The masses p = s sigma u in balance, which of them are on the plus side, and s (l*(-u) + u offset)."""
+    """Return balanced masses p = s sigma u, a mask of those on the plus side, and s (l*(-u) + u offset)."""
     s = np.ones(len(u)) if rows.weight is None else rows.weight
     u = np.where(np.isfinite(u) & np.isfinite(loss.conjugate(-u)), u, 0.0)
     plus = rows.sigma * u >= 0.0
@@ -113,10 +113,10 @@ def _values(
     lam: float,
     stretch: float,
 ) -> tuple[float, float, float]:
-    """P, its lower bound, and what rounding may have done to both.
+    """P, its lower bound, and a bound on the rounding errors of both.
 
-    The masses p = lam a / stretch are in balance to a share of themselves, and closing it costs no more than
-    ``closing.repair`` says.
+    The masses p = lam a / stretch are balanced up to a relative error; the cost of removing it is bounded as under
+    "Balance" in ``closing``.
     """
     a, b, Ka = model
     n = len(a)

@@ -4,15 +4,16 @@ Lower bound. With v = sum s sigma u x and A = sum s (l*(-u) + u offset), every f
 
     P >= -A - sum_g max(|v_g| - l1_g, 0)^2/(2 l2_g).
 
-Where l2 = 0 (l1_ratio = 1) all |v_g| <= l1_g is needed: all u are multiplied by the largest kappa <= 1 that reaches it,
-and P >= -kappa A, as l* is convex with l*(0) = 0. Features with the factor 0 need v_j = 0 exactly, like the intercept.
-Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With them,
-``unpenalised.feasible_point`` finds u for which a point that satisfies all these conditions exactly is proven to exist
-within c_i of u_i; the conjugates are taken at their largest within c, and v moves by at most sum s c |x|.
+If l2 = 0 (l1_ratio = 1), all |v_g| <= l1_g is required: all u are multiplied by the largest kappa <= 1 that achieves
+it, and P >= -kappa A, as l* is convex with l*(0) = 0. Features with factor 0 require v_j = 0 exactly, like the
+intercept. Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With
+them, ``unpenalised.feasible_point`` finds u and c for which a point that satisfies all these conditions exactly
+provably exists within c_i of u_i; the conjugates are taken at their largest within c, and v changes by at most the sum
+of s c |x|.
 
 Rounding is bounded as in ``closing``. Omega* is 1/l2_min-smooth, so an error e of v costs at most
-|at|.|e| + |e|^2/(2 l2_min), where ``at`` is the gradient of Omega* at v. A norm of d_g numbers errs by a share
-(d_g + 4) eps, and l1_g and l2_j by 4 eps.
+|at|.|e| + |e|^2/(2 l2_min), where ``at`` is the gradient of Omega* at v. A norm of d_g numbers has relative error
+(d_g + 4) eps, and l1_g and l2_j have 4 eps.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ from linsep.problem.closing_rows import ROUNDOFF, feasible, score_share
 from linsep.problem.duality import DualValue, group_dual_value
 from linsep.solution import Explicit
 
-#: Bound on what underflow takes from the squares of one weight, for a ridge of 1.
+#: Bound on the underflow error of the squares of one weight, for a ridge of 1.
 _UNDERFLOW = 2.0**-1070
 
 
 def group_certificate(part: Part) -> Optimality:
-    """The certificate of a subproblem whose penalty has factors or groups.
+    """Certify a subproblem whose penalty has factors or groups.
 
-    If rounding keeps the gap above tol, the sums are made in about twice the working precision.
+    If rounding keeps the gap above tol, the sums are repeated in about twice the working precision.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         found = _by_sums(part, precise=False)
@@ -73,7 +74,7 @@ def _by_sums(part: Part, precise: bool) -> Optimality:
 
 
 def repair_dual(part: Part) -> Part:
-    """The part with dual variables for which the unpenalised columns of v vanish, up to rounding, if any are known."""
+    """Return the part with dual variables for which the unpenalised columns of v vanish up to rounding, if found."""
     penalised = part.penalty.uniform or not part.penalty.unpenalised(part.X.shape[1]).any()
     if penalised or not isinstance(part.loss, Loss):
         return part
@@ -82,7 +83,7 @@ def repair_dual(part: Part) -> Part:
 
 
 class _Held:
-    """Dual variables u, within c of which a point lies that suits the unpenalised features and the intercept."""
+    """Dual variables u, with a feasible point for unpenalised features and intercept within c of u."""
 
     def __init__(self, u: FloatArray, c: FloatArray) -> None:
         self.u, self.c = u, c
@@ -90,9 +91,9 @@ class _Held:
 
 
 def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
-    """Dual variables near those of the part, for which the unpenalised columns of v vanish.
+    """Find dual variables near those of the part for which the unpenalised columns of v vanish.
 
-    Without a proof that they do, all are 0, which suits every column.
+    If that cannot be proven, all are set to 0, which is feasible for every column.
     """
     n, d = part.X.shape
     everyone = slice(0, n)
@@ -113,12 +114,12 @@ def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
     if found is None:
         return _Held(np.zeros(n), np.full(n, math.inf))
     u, c = found
-    safe = feasible(loss, u, m, s)  # sets to 0 what may underflow
+    safe = feasible(loss, u, m, s)  # sets values that may underflow to 0
     return _Held(safe, (c + np.abs(u - safe)) * AMPLE)
 
 
 def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedSums:
-    """Sums of the closing pass with bounds on their errors."""
+    """Sums of the closing pass, with bounds on their errors."""
     dual = part.dual if held is None else Explicit(held.u)
     rows = loss, part.X, part.sigma, part.offset, part.weight, part.W, dual
     if precise:
@@ -130,7 +131,7 @@ def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedS
 
 
 def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSums:
-    """The sums for the worst point within c of u, both sides in one."""
+    """Sums for the worst point within c of u, both sides combined."""
     n = part.X.shape[0]
     s, o = (
         vector_or_default(v, slice(0, n), default)
@@ -159,7 +160,7 @@ def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSu
 def _assemble(
     part: Part, penalty: GroupElasticNet, sums: BoundedSums, held: _Held | None
 ) -> Optimality:
-    """The certificate from bounded sums."""
+    """Assemble the certificate from sums with error bounds."""
     w = np.ascontiguousarray(part.W[:-1, 0])
     value, d = penalty.value(w), len(w)
     primal = sums.loss + value
@@ -186,7 +187,7 @@ def _assemble(
 def _error_with_ridge(
     sums: BoundedSums, w: FloatArray, penalty: GroupElasticNet, dual: DualValue, balanced: bool
 ) -> float:
-    """Error of the dual value for l1_ratio < 1 beyond that of the terms."""
+    """Rounding error of the dual value for l1_ratio < 1, beyond that of its terms."""
     at, least, d = dual.minimiser, penalty.least_l2, len(w)
     assert at is not None
     off = np.where(penalty.unpenalised(d), 0.0, at - w)
@@ -209,7 +210,7 @@ def _error_with_ridge(
 def _error_without_ridge(
     sums: BoundedSums, w: FloatArray, penalty: GroupElasticNet, dual: DualValue, balanced: bool
 ) -> float:
-    """Error of the dual value for l1_ratio = 1 beyond that of the terms."""
+    """Rounding error of the dual value for l1_ratio = 1, beyond that of its terms."""
     conj, largest = dual.conj[0] + dual.conj[1], penalty.gauge(dual.v[0] + dual.v[1])
     excess = penalty.gauge_bound(sums.v_error_entry, sums.v_error)
     excess += 2.0 * score_share(len(w)) * (largest + excess)

@@ -1,8 +1,8 @@
-"""Rows of the local certificate where they lie, in memory or on disk: their sums by kernels, block by block.
+"""Rows of the local certificate, in memory or on disk, summed block by block by kernels.
 
-What ``rows.py`` and ``local.py`` say in numpy, for the certificate of a fit; ``verify`` uses those. The formulas of
-the loss are those of ``losses/`` all the same: the kernels only multiply rows. The rounding error of a sum of
-|x_ij| v_i, which needs no more than a bound, comes from Cauchy and Schwarz: at most sqrt(sum v x^2 sum v).
+This is the compiled counterpart of ``rows.py`` and ``local.py``, used for the certificate of a fit; ``verify`` uses
+those. The loss is still evaluated by the formulas of ``losses/``; the kernels only multiply rows. A rounding bound
+needs sum |x_ij| v_i only approximately: by the Cauchy-Schwarz inequality it is at most sqrt(sum v x^2 sum v).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from linsep.problem.gram import symmetric
 
 @dataclass(frozen=True, eq=False)
 class KernelRows(Rows):
-    """The rows of ``data``, whose kernels make the sums."""
+    """Rows of ``data``, with sums computed by kernels."""
 
     data: Dataset
 
     @classmethod
     def of(cls, data: Dataset, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
-        """All rows."""
+        """Build from all rows of a data set."""
         everyone = slice(0, data.n)
         offset, weight = (
             vector_or_default(data.offset, everyone, 0.0),
@@ -40,7 +40,7 @@ class KernelRows(Rows):
 
     @property
     def chain(self) -> float:
-        """Relative error of a sum over the rows of terms of one sign."""
+        """Relative rounding error of a sum over the rows of terms of one sign."""
         return (self.data.longest_sum((self.data.d + 1) ** 2) + 8) * ROUNDOFF
 
     def gram(self, h: FloatArray) -> FloatArray:
@@ -57,7 +57,7 @@ class KernelRows(Rows):
         return H
 
     def reach(self, metric: Metric) -> FloatArray:
-        """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
+        """Upper bound on sqrt(x~' M^-1 x~) = |T'x~| for every row, including the rounding of the product. One pass."""
         T, sizes = padded_root(metric, self.data.d, self.size)
         reach = np.empty(self.data.n)
 
@@ -100,12 +100,12 @@ class KernelRows(Rows):
 
 
 def _values_of(block: Block, values: FloatArray) -> FloatArray:
-    """The entries of a vector over all rows that belong to the rows of the block's array."""
+    """Entries of a vector over all rows that belong to the rows of the block's array."""
     return values[block.first : block.first + block.rows.n]
 
 
 def padded_root(metric: Metric, d: int, size: int) -> tuple[FloatArray, FloatArray]:
-    """T of a metric on ``size`` unknowns, and the norms of its rows, both with d + 1 rows as kernels read them."""
+    """T of a metric on ``size`` unknowns and the norms of its rows, padded to d + 1 rows for the kernels."""
     T, sizes = np.zeros((d + 1, -(-metric.T.shape[1] // 8) * 8)), np.zeros(d + 1)
     T[:size, : metric.T.shape[1]] = metric.T
     sizes[:size] = metric.row_norms
@@ -113,7 +113,7 @@ def padded_root(metric: Metric, d: int, size: int) -> tuple[FloatArray, FloatArr
 
 
 def row_reach(block: Block, T: FloatArray, sizes: FloatArray, size: int) -> FloatArray:
-    """|T'x~| of the rows of a block, the rounding of the product included."""
+    """|T'x~| for the rows of a block, including the rounding of the product."""
     Z, absolute = np.empty((block.hi - block.lo, T.shape[1])), np.empty(block.hi - block.lo)
     _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
     _kernels.reaches(block.rows, block.lo, block.hi, sizes, absolute)

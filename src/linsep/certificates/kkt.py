@@ -1,4 +1,4 @@
-"""The conditions of Karush, Kuhn and Tucker of a support vector machine, as residuals.
+"""Residuals of the Karush-Kuhn-Tucker conditions of a support vector machine.
 
 Objective 1/2 |w|^2 + C sum_i s_i l(m_i), multipliers alpha_i = C s_i u_i. At an optimum
 
@@ -7,10 +7,10 @@ Objective 1/2 |w|^2 + C sum_i s_i l(m_i), multipliers alpha_i = C s_i u_i. At an
     box                0 <= alpha_i <= C s_i                 (hinge; squared hinge: 0 <= alpha_i)
     complementarity    C s_i (l(m_i) + l*(-u_i) + u_i m_i) = 0
 
-The last is Fenchel-Young's inequality met with equality. For the hinge it says alpha_i (m_i - 1) = 0 for
-rows beyond the margin and (C s_i - alpha_i) (1 - m_i) = 0 for rows inside it: what is usually written with slacks.
-With the first three exact, its sum over the rows is the duality gap. For the hard margin (C = inf) alpha has no
-upper bound, alpha_i (m_i - 1) = 0, and a margin below 1 costs about sum(alpha) (1 - m_i) to be stretched to 1.
+The last is equality in the Fenchel-Young inequality. For the hinge loss it says alpha_i (m_i - 1) = 0 for rows beyond
+the margin and (C s_i - alpha_i) (1 - m_i) = 0 for rows inside it, as usually written with slack variables. If the first
+three hold exactly, its sum over the rows is the duality gap. For the hard margin (C = inf) alpha has no upper bound,
+alpha_i (m_i - 1) = 0, and scaling a margin below 1 up to 1 costs about sum(alpha) (1 - m_i).
 Losses that couple k classes have k multipliers per row, C s_i (onehot(y_i) - p_i), and the same conditions.
 """
 
@@ -32,7 +32,7 @@ from linsep.problem import hard_margin
 
 @dataclass(frozen=True)
 class KKT:
-    """Residuals of the conditions of optimality; all are 0 at an optimum in exact arithmetic.
+    """Residuals of the optimality conditions; all are 0 at an optimum in exact arithmetic.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class KKT:
 
 
 def kkt(parts: Iterable[tuple[Part, FloatArray]]) -> KKT:
-    """Worst residuals over subproblems, each with its multipliers, (n,) or (n, k)."""
+    """Combine the residuals of subproblems, given with their multipliers (n,) or (n, k): norm or maximum."""
     found = [_residuals(part, alpha) for part, alpha in parts]
     return KKT(
         stationarity=math.hypot(*(one.stationarity for one in found)),
@@ -95,7 +95,7 @@ def _residuals(part: Part, alpha: FloatArray) -> KKT:
 
 
 def _ridge_gradient(part: Part) -> FloatArray:
-    """Gradient of the quadratic penalty in the units that users read: w, times its factors if there are any."""
+    """Gradient of the quadratic penalty in reported units: w, times the penalty factors if there are any."""
     w, penalty = part.W[:-1], part.penalty
     return np.asarray(penalty.factor[:, None] * w if isinstance(penalty, GroupElasticNet) else w)
 
@@ -103,7 +103,7 @@ def _ridge_gradient(part: Part) -> FloatArray:
 def _two_class(
     part: Part, rows: slice, cap: FloatArray, alpha: FloatArray, z: FloatArray, total: float
 ) -> tuple[FloatArray, float, FloatArray]:
-    """y alpha as a column, the largest violation of the box, Fenchel-Young slacks; ``total`` is sum alpha."""
+    """Return y alpha as a column, the largest box violation and the Fenchel-Young slacks; ``total`` is sum alpha."""
     loss = part.loss
     assert isinstance(loss, Loss)
     sigma = np.asarray(part.sigma[rows], dtype=np.float64)
@@ -123,7 +123,7 @@ def _two_class(
 def _coupled_residuals(
     loss: CoupledLoss, labels: Any, cap: FloatArray, alpha: FloatArray, Z: FloatArray
 ) -> tuple[FloatArray, float, FloatArray]:
-    """Alpha itself, the largest violation of the simplex, Fenchel-Young slacks."""
+    """Return alpha, the largest violation of the simplex constraints, and the Fenchel-Young slacks."""
     index = np.arange(len(labels))
     off = alpha.copy()
     off[index, labels] = 0.0

@@ -1,7 +1,7 @@
-"""The local certificate: curvature around the answer instead of a dual point.
+"""The local certificate: a proof from the curvature around the solution instead of a dual point.
 
-Duality needs a penalty. Without one (C = inf) the proof is this. Let g be the gradient of P at the answer
-theta, M any positive matrix, and on the ball B = {|delta|_M <= rho}, with x~ = (x, 1),
+Duality needs a penalty. Without one (C = inf) the argument is as follows. Let g be the gradient of P at the solution
+theta, M any positive definite matrix, and on the ball B = {|delta|_M <= rho}, with x~ = (x, 1),
 
     q_i = x~_i' M^-1 x~_i,     h_i = min of l'' over [m_i - rho sqrt(q_i), m_i + rho sqrt(q_i)],
     kappa = smallest eigenvalue of M^-1/2 (lam I_w + sum_i s_i h_i x~_i x~_i') M^-1/2.
@@ -12,14 +12,14 @@ P(theta + delta) >= P(theta) - mu |delta|_M + kappa/2 |delta|_M^2 with mu = |g|_
 
     P(theta) - P* <= mu^2 / (2 kappa),      |theta - theta*|_M <= sqrt(2 (P(theta) - P*) / kappa).
 
-M is the Hessian at theta as computed. It is only a yardstick: its rounding errors do no harm, as kappa is bounded
-from below for the true rows. Where X'X has lost too many digits, M comes as a triangular factor from
-orthogonal transformations of the rows, so that even ill-conditioned features have a certificate.
+M is the Hessian at theta as computed. It only defines the norm: its rounding errors do not matter, as kappa is bounded
+from below for the true rows. If X'X has lost too many digits, M is obtained as a triangular factor from orthogonal
+transformations of the rows, so that ill-conditioned features can be certified as well.
 
 If M cannot be proven positive definite, nothing is claimed, with one exception. Without a penalty, columns that are
-exactly linear combinations of the others (see ``dependence``) are left out first: the same scores remain attainable
-without them. Rows that surely have loss 0 and slope 0 at theta need not obey the combination: P is at least the sum
-over the other rows, with equality at theta. Minimisers are then not unique, so coef_error is inf.
+exact linear combinations of the others (see ``dependence``) are left out first: the same scores remain attainable
+without them. Rows that provably have zero loss and zero slope at theta need not satisfy the combination: P is at least
+the sum over the other rows, with equality at theta. Minimisers are then not unique, so coef_error is inf.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 
-#: Most unknowns for which the Hessian is formed.
+#: Largest number of unknowns for which the Hessian is formed.
 LARGEST = 4000
-#: Share of tol that the cheaper proof of a loss of constant curvature may leave.
+#: Fraction of tol that the cheaper proof for a loss of constant curvature must reach.
 _SHARP = 0.5
 
 
 def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
-    """Objective, gradient and their rounding errors at theta (one pass)."""
+    """Objective, gradient and their rounding errors at theta. One pass."""
     at = Answer.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
         value, loss_error = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
@@ -65,10 +65,10 @@ def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
 def local_certificate(part: Part, *, finest: bool = False) -> Optimality:
     """Certify the coefficients of a pointwise problem by the curvature of its loss; the penalty may be 0.
 
-    ``finest`` asks for the least error of the coefficients that can be proven, in doubled precision.
+    ``finest`` requests the smallest provable bound on the error of the coefficients, in doubled precision.
 
-    Without a penalty, if curvature does not suffice (a loss with kinks or straight pieces), the dual point is made
-    feasible and tried.
+    Without a penalty, if curvature does not suffice (a loss with kinks or linear pieces), the dual point is made
+    feasible and used instead.
     """
     assert isinstance(part.loss, Loss)
     everyone, penalty = slice(0, part.X.shape[0]), part.penalty
@@ -93,7 +93,7 @@ def certify_locally(
     dual: Dual,
     finest: bool = False,
 ) -> Optimality:
-    """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
+    """Certify an evaluated solution; repeat in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
     found = _argue(loss, part, at, dual, at.rounding, **settings)
     enough = (found.certified and not finest) or part.size > LARGEST
@@ -121,7 +121,7 @@ def _argue(
     scale: float,
     tol: float,
 ) -> Optimality:
-    """The certificate by curvature, or where that does not suffice without a penalty, by a repaired dual point."""
+    """Certify by curvature or, if that does not suffice and there is no penalty, by a repaired dual point."""
     interpolates = at.primal <= float64_rounding and exact_fit(loss, part, at, tol)
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "exact_fit": interpolates}
     drop, distance = math.inf, math.inf
@@ -148,10 +148,10 @@ def _argue(
 
 
 def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
-    """Whether the objective is zero to working precision, so that there is nothing for a gap to be relative to.
+    """Return whether the objective is zero to working precision, so that no relative gap can be defined.
 
-    Only without a penalty, only for losses that can be 0, and only if the objective with its rounding allowance is at
-    most tol / 10^6 of what constant models lose. Callers ask for one that is below its rounding error in float64, too.
+    Only without a penalty, only for losses that can be 0, and only if the objective plus its rounding bound is at most
+    tol / 10^6 of the loss of constant models. Callers also require an objective below its rounding error in float64.
     """
     if part.lam > 0.0 or loss.recedes:
         return False
@@ -163,10 +163,11 @@ def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
 def constant_loss(
     loss: Loss, sigma: FloatArray, offset: FloatArray, weight: FloatArray, fit_intercept: bool
 ) -> float:
-    """At most twice the losses of any constant model; without an intercept, the losses of the zero model.
+    """At most twice the loss of any constant model; without an intercept, the loss of the zero model.
 
-    At the mean b of the targets, the losses of some rows rise with b, and those of the others fall. As they are convex,
-    a larger b leaves the former no smaller, and a smaller b the latter. Twice the smaller sum is at most their total.
+    At the mean b of the targets, the losses of some rows increase with b, and those of the others decrease. By
+    convexity, a larger b does not reduce the former, and a smaller b not the latter. Twice the smaller sum is at most
+    their total.
     """
     total = float(weight.sum())
     b = -float(weigh(weight, sigma * offset).sum()) / total if fit_intercept and total else 0.0
@@ -178,7 +179,7 @@ def constant_loss(
 
 
 def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
-    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
+    """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); infinite if the proof fails."""
     h = row_curvatures(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
         return math.inf, math.inf
@@ -190,7 +191,7 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
     if metric is None:
         return math.inf, math.inf
     reach = part.reach(metric)
-    # The error of a slope acts along its own row; the error of adding up may act in any direction.
+    # The error of a slope acts along its own row; the error of summation may act in any direction.
     mu = (metric.dual_norm(at.g, at.sum_error) + float(at.slope_error @ reach)) * (
         AMPLE + len(reach) * ROUNDOFF
     )
@@ -198,7 +199,7 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
         return math.inf, math.inf
 
     def kappa_at(rho: float) -> float:
-        # Adding up |m| and the radius rounds by at most 2 u (|m| + e + rho reach).
+        # Summing |m| and the radius has a rounding error of at most 2 u (|m| + e + rho reach).
         radius = (at.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(at.m)
         low = row_curvatures(part.weight, loss.curvature_floor(at.m, radius))
         share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / AMPLE
@@ -215,7 +216,7 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
 
 
 def coefficient_distance(metric: Metric, d: int, kappa: float) -> float:
-    """The factor c of |w - w*| <= c sqrt(P - P*), where P is kappa-strongly convex in the metric."""
+    """Factor c in |w - w*| <= c sqrt(P - P*), where P is kappa-strongly convex in the metric."""
     own = metric.T[:d]
     stretch = math.sqrt(float(lapack(np.linalg.eigvalsh, own @ own.T).max(initial=0.0))) * 1.001
     return stretch * math.sqrt(2.0 / kappa)

@@ -1,14 +1,14 @@
-"""The local certificate of rows on a cluster, from sums over rows alone.
+"""The local certificate for rows on a cluster, from sums over rows only.
 
-``local`` has the argument and keeps some numbers for each row. Here two rounds suffice, and what comes back does not
-grow with the number of rows:
+``local`` gives the argument, and stores some numbers per row. Here two rounds suffice, and the size of the results does
+not grow with the number of rows:
 
 1. the objective and its gradient g, bounds on their rounding errors, and H = lam I_w + sum h x~ x~';
 2. with T from H, T'HT close to the identity: the sum of eta_i |T'x~_i| over the rows, where eta_i bounds the rounding
-   error of a slope, and for some radii rho the smallest ratio of the curvature within rho of the answer to h.
+   error of a slope, and for some radii rho the smallest ratio of the curvature within rho of the solution to h.
 
-Every column counts: a combination of others has no certificate here, and neither have columns whose inner products
-have lost too many digits.
+All columns must be independent: a combination of others cannot be certified here, and neither can columns whose inner
+products have lost too many digits.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from linsep.problem import Problem
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
 
-#: Radii in units of |g|_{M^-1}, the rounding of the slopes not included.
+#: Radii in units of |g|_{M^-1}, not including the rounding errors of the slopes.
 _RADII = np.array([8.0, 64.0, 512.0, 4096.0])
 
 
 def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -> Optimality:
-    """Certify theta (d+1,) by the curvature of a smooth loss; nothing is proven if H may be singular (two rounds)."""
+    """Certify theta (d+1,) by the curvature of a smooth loss; proves nothing if H may be singular. Two rounds."""
     data, size = problem.data, problem.data.d + int(problem.fit_intercept)
     rows = _RowsAt(problem.loss, theta.copy(), size)
     sums = data.sum(rows.add_first_round, rows.length, reads=())
@@ -57,20 +57,20 @@ def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -
 
 @dataclass(frozen=True, eq=False)
 class _RowsAt:
-    """Margins, slopes and curvatures of a block at theta, computed where its rows are."""
+    """Margins, slopes and curvatures of a block at theta, computed on the worker that holds its rows."""
 
     loss: Loss
     theta: FloatArray
-    size: int  #: unknowns
+    size: int  #: number of unknowns
 
     @property
     def length(self) -> int:
-        """Sums of the first round: objective, its rounding error, gradient, moments, H."""
+        """Number of sums in the first round: objective, its rounding error, gradient, moments, H."""
         order = len(self.theta)
         return 2 + order + (2 * order - 1) + order * order
 
     def visit(self, block: Block) -> tuple[Answer, FloatArray, float, float]:
-        """Margins and slopes, curvatures h, the sum of the losses and what rounding may change in it."""
+        """Return margins and slopes, curvatures h, the sum of the losses and its rounding error."""
         lo, hi, s = block.lo, block.hi, block.weights()
         reach = np.empty(hi - lo)
         _kernels.reaches(block.rows, lo, hi, self.theta, reach)
@@ -81,11 +81,11 @@ class _RowsAt:
         return at, row_curvatures(s, self.loss.curvature(m)), value, loss_error
 
     def add_first_round(self, block: Block, out: FloatArray) -> None:
-        """Add what the first round needs."""
+        """Add the sums of the first round for one block."""
         at, h, value, loss_error = self.visit(block)
         order, lo, hi = len(self.theta), block.lo, block.hi
         g, moments, H = np.split(out[2:], [order, 3 * order - 1])
-        factors = np.empty(block.rows.n)  # of which the kernels read those of this block
+        factors = np.empty(block.rows.n)  # kernels read only the entries of this block
         out[:2] += value, loss_error
         factors[lo:hi] = block.sign[lo:hi] * at.slope
         _kernels.combine(block.rows, lo, hi, factors, g)
@@ -96,7 +96,7 @@ class _RowsAt:
 
 
 def _chain(problem: Problem, rows: _RowsAt) -> float:
-    """Relative error of a sum over the rows of terms of one sign."""
+    """Relative rounding error of a sum over the rows of terms of one sign."""
     return (problem.data.longest_sum(rows.length) + 8) * ROUNDOFF
 
 
@@ -116,7 +116,7 @@ def _answer(problem: Problem, rows: _RowsAt, sums: FloatArray) -> tuple[Answer, 
 
 
 def _metric(H: FloatArray, chain: float) -> Metric | None:
-    """A norm in which H is close to the identity; None if H is not proven positive definite."""
+    """Return a norm in which H is close to the identity; None if H is not proven positive definite."""
     T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
     if T is None:
         return None
@@ -125,7 +125,7 @@ def _metric(H: FloatArray, chain: float) -> Metric | None:
 
 
 def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[float, float]:
-    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close (one round)."""
+    """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); infinite if the proof fails. One round."""
     loss, size, d = problem.loss, rows.size, problem.data.d
     (T, sizes), plain = padded_root(metric, d, size), metric.dual_norm(at.g, at.sum_error)
     radii = _RADII * plain

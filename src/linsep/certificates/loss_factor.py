@@ -1,18 +1,18 @@
-"""A scaled loss is solved as the loss itself: c l with C is l with c C.
+"""Reduce a scaled loss to the plain loss: c l with regularisation C is l with c C.
 
-In the units that users read, with R the norms of the penalty and L = sum s l, the two objectives are
+In reported units, with R the penalty norms and L = sum s l, the two objectives are
 
     P(w) = R(w) + C (c L(w)),      P'(w) = R(w) + C' L(w),      C' = c C rounded to float64,
     P(w) = c L(w),                 P'(w) = L(w)                 if C = inf.
 
-Solvers, grids and compiled passes see P' alone. Its certificate carries over to P, rounding included. For a finite C,
+Solvers, grids and compiled passes use P' only. Its certificate carries over to P, rounding included. For a finite C,
 C' = c C (1 + delta) with |delta| <= eps = 2^-53, and L >= 0, so that |P' - P| <= eps P at every w. Hence
 
     min P >= (1 - eps) min P',      P(w) - min P <= P'(w) - min P' + 3 eps P'(w),
 
-and nothing is lost where c C is a float64 number. The error of w follows from the gap and the strong convexity of R; a
-bound that does not come from it, as that of a local certificate, grows by the distance between the two minimisers,
-which is at most sqrt(6 eps P'/modulus). Where C = inf means the hard margin, no loss is left to be scaled.
+and nothing is lost if c C is a float64 number. The error of w follows from the gap and the strong convexity of R; a
+bound obtained otherwise, such as that of a local certificate, grows by the distance between the two minimisers, which
+is at most sqrt(6 eps P'/modulus). If C = inf means the hard margin, there is no loss to be scaled.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised, TraceRecord
 
-#: More than a few roundings take.
+#: Covers a few roundings.
 _UP = 1.0 + 8.0 * ROUNDOFF
-#: More than the certificate loses of its relative gap on the way to the scaled loss.
+#: Covers the increase of the relative gap when the certificate is converted to the scaled loss.
 _LOST = 32.0 * ROUNDOFF
-#: Smallest and largest c C, and the smallest objective at C = inf, of full precision.
+#: Range of c C, and of the objective at C = inf, that float64 holds to full precision.
 _LEAST, _MOST = 2.0**-1000, 2.0**1000
 
 
 @dataclass(frozen=True)
 class LossFactor:
-    """The plain loss and the penalty with c C in place of C, and the way back to the scaled loss."""
+    """The plain loss and the penalty with c C instead of C, with conversions back to the scaled loss."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
     factor: float = 1.0
-    scaled: bool = False  #: whether the loss that was asked for has a factor
-    exact: bool = True  #: whether c C is what was asked for, without rounding
-    objective: float = 1.0  #: factor from the objective of the plain problem to that of the user
+    scaled: bool = False  #: whether the requested loss has a factor
+    exact: bool = True  #: whether c C is a float64 number, without rounding
+    objective: float = 1.0  #: objective of the user divided by that of the plain problem
 
     @property
     def plain(self) -> bool:
-        """Whether the loss is not scaled."""
+        """Whether the loss is unscaled."""
         return not self.scaled
 
     def tol(self, asked: float) -> float:
-        """The relative gap to ask of the plain problem: the way back takes a few roundings of it."""
+        """Relative gap to request for the plain problem; the conversion back costs a few roundings."""
         return asked if self.plain else max(asked - _LOST, 0.5 * asked)
 
     def part(self, given: Part) -> Part:
@@ -89,22 +89,22 @@ class LossFactor:
         return np.clip(u / self.factor, *self.loss.domain)
 
     def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
-        """A dual point of the plain problem as one of the user's: slopes are c times as steep."""
+        """Convert a dual point of the plain problem to the user's: slopes are c times as steep."""
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
         u = self.factor * dual.u
         if dual.rest is None:
             return Explicit(u)
-        lost = dual.u - self._divide_dual(u)  # exact: neighbouring numbers
+        lost = dual.u - self._divide_dual(u)  # exact, because the numbers are adjacent
         return Explicit(u, self.factor * (lost + dual.rest))
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
-        """The lines of a trace in the units of the user."""
+        """Convert the records of a trace to the user's units."""
         c = self.objective
         return tuple(replace(line, primal=c * line.primal, dual=c * line.dual) for line in lines)
 
     def certificate(self, found: Optimality, tol: float) -> Optimality:
-        """The certificate of the user's problem, from that of the plain one, for the relative gap ``tol``."""
+        """Certificate of the user's problem from that of the plain problem, for the relative gap ``tol``."""
         if self.plain:
             return found
         if not math.isfinite(found.gap):
@@ -116,12 +116,12 @@ class LossFactor:
         return replace(found, tol=tol, certified=found.relative_gap <= tol)
 
     def _multiply(self, found: Optimality) -> Optimality:
-        """The certificate of c L from that of L."""
+        """Certificate of c L from that of L."""
         c = self.objective
         primal, dual = c * found.primal, c * found.dual / _UP
         stated = found.primal == 0.0 or _LEAST <= primal <= _MOST
         gap = max(c * found.gap * _UP, primal - dual) if stated else math.inf
-        none = found.relative_gap == 0.0 or not stated  # an exact fit, or nothing to be relative to
+        none = found.relative_gap == 0.0 or not stated  # an exact fit, or no relative gap
         share = found.relative_gap if none and stated else relative(gap, primal, dual)
         return replace(
             found,
@@ -133,7 +133,7 @@ class LossFactor:
         )
 
     def _widen(self, found: Optimality) -> Optimality:
-        """The certificate for c C from that for c C rounded."""
+        """Certificate for c C from that for the rounded c C."""
         lost = 4.0 * ROUNDOFF * (abs(found.primal) + found.rounding)
         gap, dual = (found.gap + lost) * _UP, found.dual * (1.0 - 4.0 * ROUNDOFF)
         modulus = self.penalty.modulus * self.penalty.scale
@@ -149,12 +149,12 @@ class LossFactor:
             relative_gap=relative(gap, found.primal, dual),
             coef_error=error * _UP if modulus > 0.0 else math.inf,
             rounding=(found.rounding + lost) * _UP,
-            kind="dual" if found.kind == "exact" else found.kind,  # exact for c C rounded alone
+            kind="dual" if found.kind == "exact" else found.kind,  # exact only for the rounded c C
         )
 
 
 def loss_factor(loss: Loss | CoupledLoss, penalty: ElasticNet) -> LossFactor:
-    """The problem that is solved for a loss and a penalty: that of the plain loss, with C times its factor."""
+    """Return the problem to solve for a loss and a penalty: the plain loss, with C times its factor."""
     if not isinstance(loss, Scaled):
         return LossFactor(loss, penalty)
     c = loss.factor

@@ -1,12 +1,12 @@
-"""The certificate of a hard margin: a point that satisfies every constraint, and a distance between the hulls.
+"""The certificate of a hard margin: a feasible point, and a lower bound from two points of the convex hulls.
 
     P = 1/2 |w|^2  with  sigma_i (x_i.w + b) >= 1,      D = sum alpha - 1/2 |v|^2,   v = sum alpha_i sigma_i x_i,
 
-for alpha >= 0 with sum sigma_i alpha_i = 0. If the smallest margin of (w, b) is mu > 0, then (w, b) / mu is
-feasible. Any multiple of alpha is as good as alpha; the best one has D = (sum alpha)^2 / (2 |v|^2), which is 1/2
-over the square of half the distance between two points of the hulls. The intercept's condition is met by shrinking
-the heavier class. A margin below 1 is forgiven only what rounding explains. All bounds are rounded outwards; in exact
-arithmetic none needs to be.
+for alpha >= 0 with sum sigma_i alpha_i = 0. If the smallest margin of (w, b) is mu > 0, then (w, b) / mu is feasible.
+Any positive multiple of alpha is dual feasible as well; the best one has D = (sum alpha)^2 / (2 |v|^2), which is 1/2
+over the square of half the distance between two points of the hulls. The intercept's condition is met by shrinking the
+heavier class. A margin below 1 is accepted only as far as rounding explains it. All bounds are rounded outwards; in
+exact arithmetic none needs to be.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
 
-#: Numbers in the support rows up to which their sum is taken in integers.
+#: Largest number of entries in the support rows for which their sum is computed in integers.
 _EXACT_ENTRIES = 20_000
 
 
 def margin_certificate(part: Part, *, exact: bool = False) -> Optimality:
-    """Enclose 1/2 |w*|^2. Rows of weight 0 are not there."""
+    """Enclose the minimum 1/2 |w*|^2. Rows of weight 0 are ignored."""
     X, sigma, weight, tol = part.X, part.sigma, part.weight, part.tol
     alpha, rest = _multipliers(part.dual, X.shape[0], weight)
     theta = np.asarray(part.W, dtype=np.float64)[:, 0]
@@ -56,7 +56,7 @@ def margin_certificate(part: Part, *, exact: bool = False) -> Optimality:
 def _multipliers(
     dual: Dual, n: int, weight: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """alpha >= 0 of the rows that count, and what it holds beyond float64."""
+    """alpha >= 0 of the rows with positive weight, and its digits beyond float64."""
     if not isinstance(dual, Explicit):
         return np.zeros(n), None
     u = np.asarray(dual.u, dtype=np.float64).reshape(-1)
@@ -91,7 +91,7 @@ def _conclude(
 def _smallest_margin(
     X: Any, sigma: FloatArray, weight: FloatArray | None, theta: FloatArray
 ) -> float:
-    """A lower bound on the smallest margin, rounding included; -inf if it is below 1 by more than rounding."""
+    """Lower bound on the smallest margin, rounding included; -inf if it is below 1 by more than rounding explains."""
     smallest = math.inf
     size, shift = float(np.sqrt(theta[:-1] @ theta[:-1])), abs(float(theta[-1]))
     for rows, block in chunks(X):
@@ -99,7 +99,7 @@ def _smallest_margin(
         loose = m - (len(theta) + 8) * ROUNDOFF * (row_norms(block) * size + shift)
         counted = vector_or_default(weight, rows, 1.0) > 0.0
         near = counted & (loose <= min(smallest, float(m[counted].min(initial=math.inf))))
-        if near.any():  # |x|.|w| is the sharper bound; only the closest rows need it
+        if near.any():  # |x|.|w| is the sharper bound, needed only for the closest rows
             reach = score(abs(block[np.flatnonzero(near)]), np.abs(theta)[:, None])[:, 0]
             error = (len(theta) + 8) * ROUNDOFF * reach
             if (m[near] + 2 * error < 1.0).any():
@@ -109,11 +109,11 @@ def _smallest_margin(
 
 
 def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bool) -> float:
-    """(sum alpha)^2 / (2 |v|^2) of the balanced alpha, rounded down."""
+    """(sum alpha)^2 / (2 |v|^2) for the balanced alpha, rounded down."""
     used = np.flatnonzero(alpha)
     if not len(used):
         return 0.0
-    if len(used) * X.shape[1] <= _EXACT_ENTRIES:  # the terms of v cancel: integers lose nothing
+    if len(used) * X.shape[1] <= _EXACT_ENTRIES:  # the terms of v cancel: sum in integers
         return below(_exact_bound(X, sigma, alpha, fit_intercept))
     largest = float(alpha[used].max())
     a, sign, block = alpha[used] / largest, sigma[used], X[used].astype(np.float64)
@@ -124,7 +124,7 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
         a = np.where(sign > 0, a * min(1.0, sides[1] / sides[0]), a * min(1.0, sides[0] / sides[1]))
     chain = (2 * len(used) + 24) * ROUNDOFF
     v = np.asarray(block.T @ (a * sign)).ravel()
-    # Errors of the sums, and of the balance: what is left of it is removed by shrinking one side by chain.
+    # Errors of the sums, and of the balance: the remaining imbalance is removed by shrinking one side by chain.
     size = float(np.sqrt(v @ v)) * (1 + chain) + 2 * chain * float(a @ row_norms(block))
     total = float(a.sum()) * (1 - 2 * chain)
     return 0.5 * (total / size) ** 2 * (1 - 8 * ROUNDOFF) if size > 0 and total > 0 else 0.0
@@ -168,7 +168,7 @@ def _exactly(theta: FloatArray, low: Fraction, lower: Fraction, tol: float) -> O
     if reached >= sys.float_info.max:
         return Optimality(math.inf, dual, math.inf, math.inf, math.inf, tol, False, kind="exact")
     value = float(primal)
-    # primal and dual are rounded: the gap that is stated is that between them at least
+    # primal and dual are rounded, so the reported gap must be at least their difference
     gap = math.nextafter(max(float(reached - lower), value - dual), math.inf)
     share = math.nextafter(gap / min(value, float(reached)), math.inf) if value else math.inf
     stretch = math.sqrt(2 * value) * float(1 / min(low, Fraction(1)) - 1)
@@ -187,7 +187,7 @@ def _exactly(theta: FloatArray, low: Fraction, lower: Fraction, tol: float) -> O
 def _exact_smallest_margin(
     X: Any, sigma: FloatArray, weight: FloatArray | None, theta: FloatArray
 ) -> Fraction:
-    """Floats find the closest rows up to their rounding error; integers decide among those."""
+    """Smallest margin as a rational number: float64 finds the candidate rows, integers decide among them."""
     smallest: Fraction | None = None
     limit = math.inf
     for rows, block in chunks(X):

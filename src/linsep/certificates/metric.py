@@ -1,8 +1,8 @@
-"""The yardstick of the local certificate: a norm in which the objective is nearly round.
+"""The norm of the local certificate, in which the Hessian is close to the identity.
 
-A norm |.|_M is given by a square matrix T with |T y|_M = |y|, so that M^-1 = T T'. Any T serves: it is computed by
-Cholesky or QR, and how good it is, is established afterwards, as a lower bound of the smallest eigenvalue of T'HT
-for the true matrix H. Nothing is assumed of the factorisations.
+A norm |.|_M is given by a square matrix T with |T y|_M = |y|, so that M^-1 = T T'. Any T is valid: it is computed by
+Cholesky or QR, and its quality is established afterwards, as a lower bound on the smallest eigenvalue of T'HT for the
+true matrix H. Nothing is assumed about the accuracy of the factorisations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from linsep.problem.closing_rows import ROUNDOFF
 
 IntArray = npt.NDArray[np.intp]
 
-#: Radii that are tried, in units of mu.
+#: Radii to try, in units of mu.
 _RADII = (4.0, 16.0, 64.0)
-#: Distance of T'HT from the identity up to which its smallest eigenvalue is bounded by that distance alone.
+#: If T'HT is this close to the identity, the distance alone bounds its smallest eigenvalue.
 _CLOSE = 0.25
 #: Factor that covers the few roundings of sums and square roots of quantities that are themselves bounds.
 AMPLE = 1.0 + 1e-9
@@ -31,10 +31,10 @@ AMPLE = 1.0 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A norm on the unknowns ``columns``; the others do not move.
+    """A norm on the unknowns ``columns``; the others are held fixed.
 
-    ``T`` has a row for each unknown (0 for those that do not move). ``floor`` is a proven lower bound of the smallest
-    eigenvalue of T'HT. ``by_gram``: whether inner products of the columns were accurate enough to prove it.
+    ``T`` has a row for each unknown (0 for fixed ones). ``floor`` is a proven lower bound on the smallest eigenvalue of
+    T'HT. ``by_gram`` says whether the inner products of the columns were accurate enough to prove it.
     """
 
     T: FloatArray
@@ -44,11 +44,11 @@ class Metric:
 
     @property
     def full(self) -> bool:
-        """Whether every unknown may move."""
+        """Whether no unknown is held fixed."""
         return len(self.columns) == len(self.T)
 
     def dual_norm(self, g: FloatArray, slack: FloatArray) -> float:
-        """|g|_{M^-1} on ``columns``, errors of g up to ``slack`` and the rounding of T'g included."""
+        """|g|_{M^-1} on ``columns``, including errors of g up to ``slack`` and the rounding of T'g."""
         if not (np.isfinite(g).all() and np.isfinite(slack).all()):
             return math.inf
         exact = self.T.T @ g
@@ -62,7 +62,7 @@ class Metric:
 
 
 def inverse_root(H: FloatArray) -> FloatArray | None:
-    """T with T'HT close to the identity by Cholesky, H scaled to a unit diagonal; None if H is not definite."""
+    """T with T'HT close to the identity, by Cholesky of H scaled to unit diagonal; None if H is not definite."""
     diagonal = np.diagonal(H)
     if not (np.isfinite(H).all() and (diagonal > 0.0).all()):
         return None
@@ -75,7 +75,7 @@ def inverse_root(H: FloatArray) -> FloatArray | None:
 
 
 def inverse_factor(R: FloatArray) -> FloatArray | None:
-    """T = R^-1 of a triangular R, its columns scaled to length 1; None if R is singular to working precision."""
+    """T = R^-1 of a triangular R with columns scaled to length 1; None if R is singular to working precision."""
     if len(R) < R.shape[1] or not np.isfinite(R).all():
         return None
     if len(R) > R.shape[1]:
@@ -94,11 +94,11 @@ def _inverse_triangle(R: FloatArray, scale: FloatArray) -> FloatArray | None:
 
 
 def gram_loss(T: FloatArray, H: FloatArray, chain: float) -> float:
-    """Bound on |fl(T' H^ T) - T'HT| in the spectral norm, where H^ is H added up with relative error ``chain``.
+    """Bound on |fl(T' H^ T) - T'HT| in the spectral norm, where H^ is H summed with relative error ``chain``.
 
-    By Cauchy and Schwarz an entry of H^ errs by at most chain s_j s_k, s_j^2 = H_jj, and each of the two products
-    by p u |T|' |H^| |T| at most. With |H^_jk| <= s_j s_k all of these are multiples of vv', v = |T|'s, whose norm
-    is |v|^2. The factor 1.01 covers s being computed and terms of second order, as long as chain < 1e-3.
+    By the Cauchy-Schwarz inequality an entry of H^ errs by at most chain s_j s_k, s_j^2 = H_jj, and each of the two
+    products by at most p u |T|' |H^| |T|. With |H^_jk| <= s_j s_k all of these are multiples of vv', v = |T|'s, whose
+    norm is |v|^2. The factor 1.01 covers the rounding of s and second-order terms, as long as chain < 1e-3.
     """
     if not chain < 1e-3:
         return math.inf
@@ -107,11 +107,11 @@ def gram_loss(T: FloatArray, H: FloatArray, chain: float) -> float:
 
 
 def smallest_eigenvalue(G: FloatArray, lost: float) -> float:
-    """Lower bound, at least 0, of the smallest eigenvalue of a matrix within ``lost`` of G in the spectral norm.
+    """Lower bound >= 0 on the smallest eigenvalue of a matrix within ``lost`` of G in the spectral norm.
 
-    Close to the identity it is 1 minus the Frobenius distance. Elsewhere the eigenvalue that LAPACK finds is confirmed:
-    if the Cholesky factorisation of G - c I runs to its end, then G - c I >= -gamma trace(G), gamma = (p + 2) u and
-    its second order (Rump, Verification of positive definiteness, BIT 46, 2006).
+    Close to the identity it is 1 minus the Frobenius distance. Otherwise the eigenvalue computed by LAPACK is verified:
+    if the Cholesky factorisation of G - c I completes, then G - c I >= -gamma trace(G), gamma = (p + 2) u plus
+    second-order terms (Rump, Verification of positive definiteness, BIT 46, 2006).
     """
     if not (np.isfinite(G).all() and math.isfinite(lost)):
         return 0.0

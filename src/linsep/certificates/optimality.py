@@ -1,4 +1,4 @@
-"""What a certificate of optimality says, and how it is read aloud."""
+"""The certificate of optimality: its fields, its text, and the enclosure from a primal value and a bound."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from linsep.notebook import facts_table
 
 Kind = Literal["dual", "local", "exact"]
 
-#: Without a penalty, an objective of at most tol times this share of every constant model's is an exact fit.
+#: Without a penalty, a fit is exact if its objective is at most tol times this fraction of every constant model's.
 EXACT_FIT = 1e-6
-#: Factor that outweighs the roundings of the last few operations.
+#: Factor that covers the roundings of the last few operations.
 _UP = 1.0 + 2.0**-51
-#: Objectives below are too close to underflow to be reported with a relative error.
+#: Smaller objectives are too close to underflow to have a relative error.
 SMALLEST = 2.0**-1000
-#: More than underflow can take from a number in the units that users read.
+#: Larger than any underflow error in reported units.
 _UNDERFLOW = 2.0**-1073
 
 
@@ -30,24 +30,24 @@ class Optimality:
     primal : float
         Objective at the coefficients.
     dual : float
-        The best proven lower bound on the objective of every choice of coefficients.
+        Best proven lower bound on the objective of any coefficients.
     gap : float
-        Guaranteed bound on ``primal`` minus the minimum; the rounding allowance is included.
+        Guaranteed bound on ``primal`` minus the minimum, including the rounding bound.
     relative_gap : float
-        ``gap / max(|primal|, |dual|)``; 0 if the gap is 0, and 0 for an exact fit without a penalty: an objective
-        below ``tol`` times a millionth of every constant model's, so that there is nothing to be relative to.
+        ``gap / max(|primal|, |dual|)``. 0 if the gap is 0, and 0 for an exact fit without a penalty, that is an
+        objective below ``tol`` times a millionth of every constant model's, for which no relative gap is defined.
     coef_error : float
         Guaranteed bound on |w - w*|, inf where there is none.
     tol : float
-        The relative gap that was asked for.
+        Requested relative gap.
     certified : bool
-        Whether ``relative_gap <= tol``, for every part if there are several.
+        Whether ``relative_gap <= tol``; for several parts, whether this holds for each of them.
     rounding : float
-        The part of ``gap`` that allows for the rounding errors of computing it; 0 if exact.
+        Part of ``gap`` that bounds the rounding errors of computing it; 0 if exact.
     kind : {"dual", "local", "exact"}
-        Duality in float64, curvature around the answer (no penalty needed), or exact duality.
+        Method of proof: duality in float64, curvature around the solution (needs no penalty), or exact duality.
     parts : tuple of Optimality
-        One for each subproblem of one-vs-rest, else empty.
+        One certificate for each one-vs-rest subproblem, otherwise empty.
     """
 
     primal: float
@@ -62,7 +62,7 @@ class Optimality:
     parts: tuple[Optimality, ...] = ()
 
     def describe(self, advice: bool = True) -> str:
-        """The certificate in one line; one that falls short ends with ``advice`` for the fit."""
+        """Describe the certificate in one line; if it is not certified, optionally end with ``advice`` for the fit."""
         facts = (
             f"objective {self.primal:.9g}, lower bound {self.dual:.9g}, "
             f"relative gap {self.relative_gap:.1e} {'<=' if self.certified else '>'} tol {self.tol:g}"
@@ -115,7 +115,7 @@ class Optimality:
 
 
 def relative(gap: float, primal: float, dual: float) -> float:
-    """The gap as a share of the objective: 0 if the gap is 0, inf if there is nothing to share."""
+    """Gap divided by the objective: 0 if the gap is 0, inf if the objective is 0."""
     if gap == 0.0:
         return 0.0
     scale = max(abs(primal), abs(dual))
@@ -135,12 +135,12 @@ def enclose(  # noqa: PLR0913
     drop: float | None = None,
     exact_fit: bool = False,
 ) -> Optimality:
-    """Certificate from a primal value, a lower bound and the rounding allowance of the two.
+    """Build a certificate from a primal value, a lower bound and a bound on the rounding errors of both.
 
-    The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, and one that
-    no rounding can touch. ``distance`` is the factor c of |w - w*| <= c sqrt(P - P*), where ``drop`` bounds
-    P - P* if that is known without the rounding of P itself.
-    ``exact_fit`` says that the objective is zero to working precision: nothing is left to be relative to.
+    The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, free of rounding errors.
+    ``distance`` is the factor c in |w - w*| <= c sqrt(P - P*); ``drop`` bounds P - P* where that is known without the
+    rounding of P itself. ``exact_fit`` says that the objective is zero to working precision, so that no relative gap is
+    defined.
     """
     primal, bound, rounding = float(primal), float(bound), float(rounding)
     largest = scale * (abs(primal) + rounding)
@@ -151,9 +151,9 @@ def enclose(  # noqa: PLR0913
         bound = 0.0
     if not math.isfinite(largest):  # also nan
         rounding = math.inf
-    if bound > primal + rounding:  # impossible: the sums do not belong together, and prove nothing
+    if bound > primal + rounding:  # impossible: the sums are inconsistent, and prove nothing
         bound = 0.0
-    # The bound 0 needs no allowance of its own; what remains then concerns the primal value alone.
+    # The bound 0 has no rounding error of its own; the rest concerns the primal value alone.
     gap, dual = max(primal - bound, 0.0) + rounding, max(bound - rounding, 0.0)
     coef_error = math.inf
     if math.isfinite(distance):
@@ -161,9 +161,7 @@ def enclose(  # noqa: PLR0913
     dual = max(scale * dual / _UP - _UNDERFLOW, 0.0)
     reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
-    if (
-        primal > 0.0 and scale * primal < SMALLEST
-    ):  # its digits are lost in the units that users read
+    if primal > 0.0 and scale * primal < SMALLEST:  # its digits are lost in reported units
         share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(
         primal=scale * primal,
@@ -179,17 +177,17 @@ def enclose(  # noqa: PLR0913
 
 
 def exact_zero(tol: float) -> Optimality:
-    """The certificate of an objective that is exactly zero at coefficients that are: nothing is smaller."""
+    """Certificate of an objective that is exactly 0 at w = 0, and hence minimal."""
     return Optimality(0.0, 0.0, 0.0, 0.0, math.inf, tol, True, 0.0, "dual")
 
 
 def preference(bound: Optimality) -> tuple[bool, float]:
-    """Sort key of proofs of one fit: certified first, then the smaller gap."""
+    """Sort key for proofs of one fit: certified first, then the smaller gap."""
     return not bound.certified, bound.gap
 
 
 def combine(parts: Sequence[Optimality]) -> Optimality:
-    """One certificate for several subproblems: the bounds add up, and every part must hold."""
+    """Combine the certificates of several subproblems: bounds are added, and all parts must be certified."""
     if len(parts) == 1:
         return parts[0]
     primal = math.fsum(part.primal for part in parts)
@@ -197,7 +195,7 @@ def combine(parts: Sequence[Optimality]) -> Optimality:
     gap = math.fsum(part.gap for part in parts)
     kinds = {part.kind for part in parts}
     share = relative(gap, primal, dual)
-    if any(part.relative_gap == 0.0 < part.gap for part in parts):  # nothing to be relative to
+    if any(part.relative_gap == 0.0 < part.gap for part in parts):  # an exact fit
         share = max(part.relative_gap for part in parts)
     return Optimality(
         primal=primal,

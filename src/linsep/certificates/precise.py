@@ -1,12 +1,12 @@
-"""The closing pass in about twice the working precision, for fits whose plain certificate drowns in rounding.
+"""The closing pass in about twice the working precision, for fits whose float64 certificate is lost in rounding.
 
 Margins and v = sum s sigma u x come from ``exact.sliced``, so that cancellation between large numbers (columns with
-large means, identifiers, timestamps, huge C) costs nothing. What remains are the errors of evaluating losses and
-conjugates, a few units roundoff of each term, and |m - m^| where the margin m is rounded to a number m^ that the loss
-can be given.
+large means, identifiers, timestamps, huge C) costs no accuracy. The remaining errors are those of evaluating losses
+and conjugates, a few units roundoff of each term, and |m - m^|, where the margin m is rounded to a float64 number m^
+to evaluate the loss.
 
 The intercept's condition is met in the same precision: the masses of the two sides, the factor kappa between them and
-kappa v are pairs of numbers, so the balance is off by a share of 2^-98 and not of 2^-53.
+kappa v are pairs of numbers, so the relative imbalance is 2^-98 and not 2^-53.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
 from linsep.solution import Explicit
 
-#: Relative error of a loss or conjugate as computed, in units roundoff: exp and log to 6 ulp, and a few operations.
+#: Relative error of a computed loss or conjugate: exp and log to 6 ulp, and a few operations.
 _EVALUATION = 32 * ROUNDOFF
-#: Relative error of the quotient of two masses, with u = 2^-53. Both are good to u^2. With q = fl(a.hi / b.hi), the
+#: Relative error of the quotient of two masses, with u = 2^-53. Both are accurate to u^2. With q = fl(a.hi / b.hi), the
 #: quotient is q + (a.hi - q b.hi + a.lo - q b.lo) / (b.hi + b.lo) exactly, and a.hi - q b.hi is computed without error
-#: (the remainder of a division is a float64 number). What is added to it is at most 2 u; the roundings of the sum, of
+#: (the remainder of a division is a float64 number). The correction is at most 2 u; the roundings of the sum, of
 #: q b.lo, of the difference and of the division, and b.lo in the divisor, cost 2, 1, 3, 3 and 3 u^2: 14 u^2 < 2^-102.
 _PAIR_SHARE = 2.0**-98
-#: Masses below have no pair: what rounding takes from them may underflow.
+#: Smaller masses are not represented as pairs, because their low parts may underflow.
 _LEAST_MASS = 2.0**-900
 
 
 class _Scalar(NamedTuple):
-    """An unevaluated sum of two numbers."""
+    """Unevaluated sum hi + lo of two numbers."""
 
     hi: float
     lo: float
 
     def over(self, other: _Scalar) -> _Scalar:
-        """The quotient, to about 2^-100."""
+        """Quotient, accurate to about 2^-100."""
         hi = self.hi / other.hi
         p, e = (float(x[0]) for x in two_product(np.array([hi]), np.array([other.hi])))
         return _Scalar(hi, (((self.hi - p) - e) + self.lo - hi * other.lo) / other.hi)
 
 
 def margins(X: Any, sign: FloatArray, offset: FloatArray, theta: FloatArray) -> Pair:
-    """sigma (x.w + b) + offset of some rows, to about twice the working precision."""
+    """sigma (x.w + b) + offset of some rows, in about twice the working precision."""
     with np.errstate(over="ignore", invalid="ignore"):
         z = scaled_product(X, theta[:-1, None]).column(0)
         z = z.plus(Pair.of(np.full(len(sign), theta[-1])))
@@ -58,7 +58,7 @@ def margins(X: Any, sign: FloatArray, offset: FloatArray, theta: FloatArray) -> 
 
 
 def precise_certificate(part: Part) -> Optimality:
-    """The dual certificate of a pointwise loss, from sums in about twice the working precision."""
+    """Dual certificate of a pointwise loss, from sums in about twice the working precision."""
     return from_sums(
         precise_sums(part),
         np.ascontiguousarray(part.W[:-1, 0]),
@@ -72,7 +72,7 @@ def precise_certificate(part: Part) -> Optimality:
 
 
 def precise_sums(part: Part) -> BoundedSums:
-    """Sums of the closing pass with bounds on their errors, the two sides already balanced."""
+    """Sums of the closing pass with bounds on their errors; the two sides are already balanced."""
     loss, X = part.loss, part.X
     assert isinstance(loss, Loss)
     d, theta = X.shape[1], np.asarray(part.W, dtype=np.float64)[:, 0]
@@ -114,7 +114,7 @@ def precise_sums(part: Part) -> BoundedSums:
 
 
 def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> FloatArray:
-    """The low parts of a dual point: numbers that round away in u, and leave the sum in the domain."""
+    """Low-order parts of a dual point that round away in u and keep the sum inside the domain."""
     if not isinstance(dual, Explicit) or dual.rest is None:
         return np.zeros_like(u)
     given_u = np.asarray(dual.u[rows], dtype=np.float64).reshape(u.shape)
@@ -132,7 +132,7 @@ def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> 
 
 
 def _conjugate_error(loss: Loss, u: FloatArray) -> FloatArray:
-    """Bound on l*(-u') - l*(-u) for all u' next to u: l* is convex, so that one of the neighbours is the largest."""
+    """Bound on l*(-u') - l*(-u) for all u' within one ulp of u; by convexity of l*, attained at a neighbour."""
     least, most = loss.domain
     here = loss.conjugate(-u)
     ends = [
@@ -143,7 +143,7 @@ def _conjugate_error(loss: Loss, u: FloatArray) -> FloatArray:
 
 
 def _exact_products(a: FloatArray, b: FloatArray) -> list[FloatArray]:
-    """a b as one vector, or as the sum of two if rounding takes something from it."""
+    """a b as one vector, or as a sum of two if the product is rounded."""
     p, e = two_product(a, b)
     return [p, e] if np.any(e != 0.0) else [p]
 
@@ -157,7 +157,7 @@ def _assemble(
     w: FloatArray,
     fit_intercept: bool,
 ) -> BoundedSums:
-    """Balance the two sides; the result has them on one."""
+    """Balance the two sides; the result has all sums on one side."""
     sides = [_pair_sum(side) for side in mass]
     sides[1] = _Scalar(-sides[1].hi, -sides[1].lo)
     factors = [_Scalar(1.0, 0.0), _Scalar(1.0, 0.0)]
@@ -194,7 +194,7 @@ def _times(a: _Scalar, b: _Scalar) -> list[float]:
 
 
 def _fsum(terms: list[float]) -> float:
-    """The sum, exactly rounded; NaN if a term is not finite."""
+    """Correctly rounded sum; NaN if a term is not finite."""
     try:
         return math.fsum(terms)
     except (OverflowError, ValueError):
@@ -202,7 +202,7 @@ def _fsum(terms: list[float]) -> float:
 
 
 def _pair_sum(terms: list[float]) -> _Scalar:
-    """The sum to about 106 bits: exactly rounded, and what rounding took from it."""
+    """Sum to about 106 bits: the correctly rounded sum, and its rounding error."""
     hi = _fsum(terms)
     return _Scalar(hi, _fsum([*terms, -hi]) if math.isfinite(hi) else math.nan)
 

@@ -1,18 +1,18 @@
 """The local certificate of a loss of constant curvature, by one Cholesky factorisation.
 
-The objective is a parabola, P(theta + delta) = P(theta) + g.delta + delta'H delta/2 with H = lam I_w + sum h x~ x~',
-and P(theta) - P* = |g|^2/2 in the norm of H^-1. Let E be a diagonal of powers of two that brings the diagonal of
-K = E H E to [1/2, 2]. If the Cholesky factorisation of K - (kappa + c) I, computed with an error of at most c, runs to
-its end, then
+The objective is quadratic, P(theta + delta) = P(theta) + g.delta + delta'H delta/2 with H = lam I_w + sum h x~ x~',
+and P(theta) - P* = |g|^2/2 in the norm of H^-1. Let E be a diagonal of powers of two that scales the diagonal of
+K = E H E to [1/2, 2]. If the Cholesky factorisation of K - (kappa + c) I, computed with an error of at most c,
+completes, then
 
     K >= LL' + kappa I      for the computed L (Rump, Verification of positive definiteness, BIT 46, 2006).
 
-So with the z that solves L z = E g, and for g = g_0 + e_1 + e_2 with the errors e_1 = sum_i eta_i x~_i of the slopes
-and e_2 of adding up, in the norm of H^-1
+So with the solution z of L z = E g, and for g = g_0 + e_1 + e_2 with the errors e_1 = sum_i eta_i x~_i of the slopes
+and e_2 of summation, in the norm of H^-1
 
     |g| <= |z| + |E g - L z|/sqrt(kappa) + |eta/sqrt(h)| + |E e_2|/sqrt(kappa).
 
-The third term holds as sqrt(h) x~ H^-1 x~' sqrt(h) is at most a projection. A proof for any curvature
+The third term holds because sqrt(h) x~ H^-1 x~' sqrt(h) is bounded by a projection. The proof for general curvature
 (``local``) needs the distances of all rows, n d^2 operations, and an eigenvalue. Here H is formed and factorised once.
 """
 
@@ -29,17 +29,17 @@ from linsep.certificates.rows import TINY, Answer, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
-#: Lower bounds of the eigenvalues of K that are tried.
+#: Lower bounds on the eigenvalues of K to try.
 _FLOORS = (1e-3, 1e-6)
 
 
 def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] | None:
-    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); None if H is not proven to be positive definite.
+    """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); None if H is not proven positive definite.
 
-    ``h`` has the curvatures s l'' of the rows, the same at every theta.
+    ``h`` holds the curvatures s l'' of the rows, which do not depend on theta.
     """
     live = h > 0.0
-    if not np.array_equal(live, part.weight > 0.0):  # a curvature too small for sums of products
+    if not np.array_equal(live, part.weight > 0.0):  # some curvature would underflow in products
         return None
     K, d = part.gram(h), part.X.shape[1]
     diagonal = K.diagonal()
@@ -67,9 +67,9 @@ def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] 
 
 
 def _definite(K: FloatArray, lost: float) -> tuple[FloatArray, float] | None:
-    """L and kappa with K >= LL' + kappa I, where K and its factorisation err by ``lost`` in all; K is overwritten."""
+    """L and kappa with K >= LL' + kappa I, where ``lost`` bounds the errors of K and its factor; K is overwritten."""
     diagonal = K.diagonal().copy()
-    for lower, kappa in zip((1, 0), _FLOORS, strict=True):  # each spoils one triangle of K
+    for lower, kappa in zip((1, 0), _FLOORS, strict=True):  # each overwrites one triangle of K
         if not lost <= kappa:
             return None
         np.fill_diagonal(K, diagonal - (kappa + lost))

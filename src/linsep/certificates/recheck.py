@@ -1,7 +1,7 @@
-"""The sums of the closing pass in plain numpy: what ``verify`` trusts instead of the kernels.
+"""The sums of the closing pass in plain numpy, which ``verify`` uses instead of the kernels.
 
-Written for independence and clarity, not for speed. Rows are visited in chunks of bounded memory,
-converted to float64 whatever their type; dense and CSR rows give the same sums up to rounding.
+Written for independence and clarity, not for speed. Rows are read in chunks of bounded memory and converted to float64;
+dense and CSR rows give the same sums up to rounding.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from linsep.solution import Explicit, Linearised
 Dual = Linearised | Explicit
 Sums = TypeVar("Sums", bound=Any)
 
-#: Stored numbers of X in a chunk.
+#: Stored entries of X per chunk.
 _CHUNK = 1 << 20
-#: Rows that a chunk has in any case, where memory allows.
+#: Minimum number of rows per chunk, memory permitting.
 _SHORT = 256
 
 
 class Part(NamedTuple):
-    """One subproblem with the coefficients and the dual point that claim to solve it."""
+    """One subproblem, with the coefficients and the dual point that claim to solve it."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 def in_memory(part: Part) -> Part:
-    """The part with its rows and vectors in memory, wherever they are stored."""
+    """Return the part with its rows and vectors loaded into memory."""
     if location_of(part.X) is Location.MEMORY:
         return part
     sigma, offset, weight, labels = (
@@ -58,13 +58,13 @@ def in_memory(part: Part) -> Part:
         for vector in (part.sigma, part.offset, part.weight, part.labels)
     )
     X = part.X[0 : part.X.shape[0]]
-    if sigma is None and labels is None:  # a regression on a cluster
+    if sigma is None and labels is None:  # regression on a cluster
         sigma = np.ones(part.X.shape[0])
     return part._replace(X=X, sigma=sigma, offset=offset, weight=weight, labels=labels)
 
 
 def chunk_height(X: Any) -> int:
-    """Rows in a chunk: bounded memory, and few enough that sums over rows have short chains of additions."""
+    """Rows per chunk: memory is bounded, and sums over the rows have short chains of additions."""
     n, d = X.shape
     if not is_sparse(X):
         return _height(n, d)
@@ -76,7 +76,7 @@ def _height(n: int, per_row: float) -> int:
 
 
 def longest_sum(X: Any) -> float:
-    """Longest chain of additions in a sum over the rows: those of a chunk, the chunks, the partitions."""
+    """Longest chain of additions in a sum over the rows: within a chunk, over chunks, and over partitions."""
     if location_of(X) is not Location.CLUSTER:
         height = chunk_height(X)
         return float(height + math.ceil(X.shape[0] / height))
@@ -94,12 +94,12 @@ def chunks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def add_up(scalars: list[tuple[float, ...]]) -> list[float]:
-    """Column sums, exactly rounded."""
+    """Correctly rounded column sums."""
     return [math.fsum(column) for column in zip(*scalars, strict=True)]
 
 
 def add_sums(found: Sequence[Sums]) -> Sums:
-    """The sums over all rows from those over some: scalars exactly rounded, vectors one after another."""
+    """Add partial sums over the rows: scalars correctly rounded, vectors sequentially."""
     total = {}
     for field in fields(found[0]):
         values = [getattr(one, field.name) for one in found]
@@ -120,23 +120,23 @@ def score(block: Any, W: FloatArray) -> FloatArray:
 
 
 def vector_or_default(values: Any, rows: slice, default: float) -> FloatArray:
-    """The entries of an optional vector, or its default."""
+    """Entries of an optional vector, or its default value."""
     if values is None:
         return np.full(rows.stop - rows.start, default)
     return np.asarray(values[rows], dtype=np.float64)
 
 
 def weigh(s: FloatArray, values: FloatArray) -> FloatArray:
-    """s * values, where a row of weight 0 is not there, however large its value."""
+    """s * values; 0 where s = 0, even if the value is not finite."""
     return np.multiply(s, values, out=np.zeros_like(values), where=s > 0.0)
 
 
 def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
-    """Whether the objective is exactly zero at weights that are, so that no rounding takes part.
+    """Return whether the objective is exactly zero at w = 0, without any rounding.
 
-    With w = 0 the margins are sigma b + offset. Whether such a sum m is rounded can be told exactly, and rounding never
-    moves it across a float64 number. The loss is zero at its zero margin, in its dead zone around it, and beyond
-    it if it does not grow with the margin (its dual variables are not negative).
+    With w = 0 the margins are sigma b + offset. Whether such a sum m is rounded can be decided exactly, and rounding
+    never moves it across a float64 number. The loss is zero at its zero margin, in the dead zone around it, and beyond
+    it if the loss does not increase with the margin (its dual variables are nonnegative).
     """
     kink, b = zero_margin(loss), float(W[-1, 0])
     if W[:-1].any() or loss.value(np.array([kink]))[0] != 0.0:
@@ -147,13 +147,13 @@ def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
     shift = sigma * b if b else np.zeros(1)
     m = shift + offsets
     part = m - shift
-    exact = (shift - (m - part)) + (offsets - part) == 0.0  # Knuth
+    exact = (shift - (m - part)) + (offsets - part) == 0.0  # Knuth's two-sum error is zero
     low, high = zero_interval(loss, kink)
     return bool(np.where(exact, (low <= m) & (m <= high), (low < m) & (m < high)).all())
 
 
 def zero_interval(loss: Loss, kink: float) -> tuple[float, float]:
-    """The margins around the zero margin for which the loss is exactly 0, rounded inwards."""
+    """Margins around the zero margin at which the loss is exactly 0, rounded inwards."""
     low = high = kink
     if loss.dead_zone is not None and loss.dead_zone[1] > 0.0:
         ends = kink - loss.dead_zone[1], kink + loss.dead_zone[1]
@@ -171,7 +171,7 @@ def dual_point(
     m: FloatArray,
     s: FloatArray | None = None,
 ) -> FloatArray:
-    """The dual variables of a chunk, every one inside the domain of the conjugate (see ``feasible``)."""
+    """Dual variables of a chunk, all inside the domain of the conjugate (see ``feasible``)."""
     if isinstance(dual, Explicit):
         u = np.array(dual.u[rows], dtype=np.float64).reshape(m.shape)
     else:
@@ -191,7 +191,7 @@ def closing_sums_numpy(
     W: FloatArray,
     dual: Dual,
 ) -> ClosingSums:
-    """Sums of the closing pass for a pointwise loss; W is (d+1, 1)."""
+    """Compute the sums of the closing pass for a pointwise loss; W is (d+1, 1)."""
     d = X.shape[1]
     headers: list[tuple[float, ...]] = []
     v_plus, v_minus = np.zeros(d), np.zeros(d)

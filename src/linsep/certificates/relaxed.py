@@ -1,13 +1,13 @@
-"""Bounds from a simpler problem: for regressions in which the penalty, or the curved part of the loss, hardly counts.
+"""Lower bounds from a relaxed problem, for regressions whose penalty or curved part of the loss is negligible.
 
-Where a term of the objective is smaller than the rounding errors of the others, no solver and no dual point can follow
-it. The problem without that term can be solved, and what its certificate says carries over. In internal units, with
+If a term of the objective is smaller than the rounding errors of the others, no solver and no dual point can resolve
+it. The problem without that term can be solved, and its certificate carries over. In internal units, with
 L(w) = sum s l and S = sum s,
 
     without the penalty:        min L  <=  P*,                    P(w) = L(w) + penalty(w),
     tails of slope h as h |r|:  min A - S q h^2  <=  P*,          P(w) <= A(w),
 
-where A has h |r| in place of a loss with straight tails, as Huber's, which lies between h |r| - q h^2 and h |r|. q is
+where A has h |r| instead of a loss with linear tails such as Huber's, which lies between h |r| - q h^2 and h |r|. q is
 its ``conjugate_quadratic``.
 """
 
@@ -28,13 +28,13 @@ from linsep.solution import Explicit, Linearised
 
 Dual = Linearised | Explicit
 
-#: At least the products below, each of which may underflow.
+#: At least the number of products below, each of which may underflow.
 _PRODUCTS = 16
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A simpler problem: its loss and penalty, and those of the problem that it stands for."""
+    """A relaxed problem: its loss and penalty, and those of the original problem."""
 
     loss: Loss
     penalty: ElasticNet
@@ -43,7 +43,7 @@ class Relaxation:
 
     @property
     def _width(self) -> float:
-        """Factor from the values of the simpler loss to those of the original."""
+        """Factor from the values of the relaxed loss to those of the original."""
         return self.original.domain[1] if self._kinked else 1.0
 
     @property
@@ -51,7 +51,7 @@ class Relaxation:
         return self.loss.piecewise_linear and not self.original.piecewise_linear
 
     def dual(self, given: Dual) -> Dual | None:
-        """A dual point of the original problem as one of the simpler; None if it is none."""
+        """Convert a dual point of the original problem to the relaxed one; None if that is impossible."""
         if not self._kinked:
             return given
         if not isinstance(given, Explicit):
@@ -59,7 +59,7 @@ class Relaxation:
         return Explicit(np.clip(given.u / self._width, -1.0, 1.0))
 
     def original_dual(self, given: Dual) -> Dual | None:
-        """A dual point of the simpler problem as one of the original."""
+        """Convert a dual point of the relaxed problem to the original one; None if that is impossible."""
         if not self._kinked:
             return given
         if not isinstance(given, Explicit):
@@ -67,10 +67,10 @@ class Relaxation:
         return Explicit(np.clip(self._width * given.u, -self._width, self._width))
 
     def certificate(self, found: Optimality, W: FloatArray, mass: float) -> Optimality:
-        """The certificate of W in the original problem, from that of the simpler one; ``mass`` is sum s.
+        """Certificate of W in the original problem from that of the relaxed one; ``mass`` is sum s.
 
-        Sums of d terms and quotients of a few factors err by (d + 16) roundoffs of what they are, or underflow;
-        ``found.dual`` is free of its own rounding error already.
+        Sums of d terms and quotients of a few factors have a relative error of (d + 16) roundoffs, or underflow;
+        ``found.dual`` already excludes its own rounding error.
         """
         w, inner = W[:-1, 0], self.penalty.scale
         relative_error = (len(w) + 16) * ROUNDOFF
@@ -95,12 +95,12 @@ class Relaxation:
             scale=self.original_penalty.scale,
             tol=found.tol,
             distance=math.inf,
-            kind="dual" if found.kind == "exact" else found.kind,  # what is added here is rounded
+            kind="dual" if found.kind == "exact" else found.kind,  # terms added here are rounded
         )
 
 
 def relaxations(loss: Loss, penalty: ElasticNet) -> list[Relaxation]:
-    """Simpler problems that may stand for a regression with this loss and penalty."""
+    """Relaxed problems that may replace a regression with this loss and penalty."""
     if loss.degree is None:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""Rows as the local certificate reads them: dense chunks of x~ = (x, 1), their weighted Grams, what they say of w."""
+"""Rows for the local certificate: dense chunks of x~ = (x, 1), weighted Gram matrices, margins and their errors."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
 IntArray = npt.NDArray[np.intp]
 
-#: Dense numbers in a chunk.
+#: Dense entries per chunk.
 _CHUNK = 1 << 20
-#: Rows per orthogonal transformation, so that they stay in cache.
+#: Rows per orthogonal transformation, so that they fit in cache.
 _QR_ROWS = 1024
-#: Rows per sum.
+#: Rows per partial sum.
 _SHORT = 512
-#: X'X is good enough if it proves this share of the curvature.
+#: X'X is accurate enough if it proves this fraction of the curvature.
 _GRAM_FLOOR = 0.9
-#: Smallest curvature of a row, and of a column, that sums of products hold without underflow: for every h and H_jj
-#: above it, the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding of H_jj.
+#: Smallest curvature of a row, and of a column, for which sums of products do not underflow: for all larger h and H_jj,
+#: the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding error of H_jj.
 TINY = 1e-200
-#: Multiply-adds of one product of the rows with T up to which doubled precision is worth its time.
+#: Largest number of multiply-adds in the product of the rows with T for which doubled precision is used.
 DOUBLED_WORK = 4e8
 #: Largest error of a product that underflows.
 UNDERFLOW = 2.0**-1074
@@ -50,7 +50,7 @@ def _height(X: Any) -> int:
 
 
 def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield (rows, x~ in float64): dense, with the constant 1 last if there is an intercept."""
+    """Yield (rows, x~ in float64): dense, with a last column of ones if there is an intercept."""
     n, height = X.shape[0], _height(X)
     for start in range(0, n, height):
         check()
@@ -66,7 +66,7 @@ def longest_dense_sum(X: Any) -> float:
 
 
 def stacked_qr(R: FloatArray, block: FloatArray) -> FloatArray:
-    """Triangular factor of the rows of R and of ``block`` together."""
+    """Triangular factor of the rows of R stacked on ``block``."""
     height = max(_QR_ROWS, 4 * block.shape[1])
     for start in range(0, len(block), height):
         stack = np.vstack([R, block[start : start + height]])
@@ -75,19 +75,19 @@ def stacked_qr(R: FloatArray, block: FloatArray) -> FloatArray:
 
 
 def product_error(size: int, lengths: FloatArray) -> FloatArray:
-    """Bound on the error of an inner product of ``size`` terms, added in any order: ``lengths`` are sums of |terms|."""
+    """Bound on the error of an inner product of ``size`` terms, in any order; ``lengths`` are the sums of |terms|."""
     return (size + 2) * (ROUNDOFF * lengths + UNDERFLOW)
 
 
 def row_curvatures(weight: FloatArray, curvature: FloatArray) -> FloatArray:
-    """s l'' of every row; 0 where that is too small for sums of products without underflow."""
+    """s l'' of every row; 0 where it is so small that products with it may underflow."""
     h = weigh(weight, curvature)
     return np.where(h >= TINY, h, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows with all that turns scores into margins; lam is the penalty on w."""
+    """Rows with their signs, offsets and weights; ``lam`` is the ridge penalty on w."""
 
     X: Any
     sigma: FloatArray
@@ -98,21 +98,21 @@ class Rows:
 
     @property
     def size(self) -> int:
-        """Number of unknowns: d, and 1 for the intercept."""
+        """Number of unknowns: d, plus 1 for the intercept."""
         return int(self.X.shape[1]) + int(self.fit_intercept)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Rows:
-        """The rows of these numbers."""
+        """Return the rows with these indices."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return Rows(self.X[rows], *vectors, self.fit_intercept, self.lam)
 
     @property
     def chain(self) -> float:
-        """Relative error of a sum over the rows of terms of one sign."""
+        """Relative rounding error of a sum over the rows of terms of one sign."""
         return (longest_dense_sum(self.X) + 8) * ROUNDOFF
 
     def chunks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield (rows, x~)."""
+        """Yield (rows, x~) for all rows in order."""
         return dense_chunks(self.X, self.fit_intercept)
 
     def gram(self, h: FloatArray) -> FloatArray:
@@ -131,9 +131,9 @@ class Rows:
         return R
 
     def metric(self, h: FloatArray, columns: IntArray | None = None) -> Metric | None:
-        """A norm in which lam I_w + sum h x~ x~' is close to the identity on ``columns`` (all of them if None).
+        """Return a norm in which lam I_w + sum h x~ x~' is close to the identity on ``columns`` (default: all).
 
-        None if that cannot be proven: then these columns are dependent on the rows with h > 0, or nearly so.
+        None if that cannot be proven: these columns are then dependent on the rows with h > 0, or nearly so.
         """
         columns = np.arange(self.size) if columns is None else columns
         H = self.gram(h)[np.ix_(columns, columns)]
@@ -151,13 +151,13 @@ class Rows:
         return Metric(whole, columns, floor, False) if floor > 0.0 else None
 
     def _embed(self, T: FloatArray, columns: IntArray) -> FloatArray:
-        """T with a row of zeros for each unknown that does not move."""
+        """T with a row of zeros for each fixed unknown."""
         whole = np.zeros((self.size, T.shape[1]))
         whole[columns] = T
         return whole
 
     def floor(self, metric: Metric, h: FloatArray) -> float:
-        """Lower bound of the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T."""
+        """Lower bound on the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T."""
         if not metric.by_gram:
             return self.rows_floor(metric.T, h)
         H = self.gram(h)
@@ -165,10 +165,10 @@ class Rows:
         return smallest_eigenvalue(G, gram_loss(metric.T, H, self.chain))
 
     def rows_floor(self, T: FloatArray, h: FloatArray) -> float:
-        """Lower bound of the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T, from Z = x~ T row by row.
+        """Lower bound on the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T, computed from Z = x~ T.
 
         A row of Z errs by at most gamma |x~|' |T|, gamma = (p + 2) u, whose length is at most gamma sum |x~_j| t_j with
-        the row norms t of T. The singular values of sqrt(h) Z err by no more than the Frobenius norm of all these,
+        the row norms t of T. The singular values of sqrt(h) Z err by at most the Frobenius norm of all these errors,
         and an entry of Z'hZ by chain sqrt(G_jj G_kk), a matrix of norm trace(G).
         """
         G, lost = self.image_gram(T, h)
@@ -190,7 +190,7 @@ class Rows:
     def images(
         self, A: FloatArray, T: FloatArray, sizes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Z = x~ T for these rows, and bounds on the lengths of the errors of the rows of Z; ``sizes``: rows of T."""
+        """Z = x~ T for these rows, and bounds on the norms of its row errors; ``sizes`` are the row norms of T."""
         return A @ T, product_error(self.size, np.abs(A) @ sizes)
 
     def margins(
@@ -202,7 +202,7 @@ class Rows:
         return self.sigma[rows] * (A @ theta) + o, e
 
     def pull(self, A: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum of slope x~ over these rows, and bounds on its errors: of short sums, as they grow with the length."""
+        """Sum of slope x~ over these rows, and bounds on its errors; partial sums are short to keep errors small."""
         total = np.zeros(self.size)
         for start in range(0, len(A), _SHORT):
             total += A[start : start + _SHORT].T @ slope[start : start + _SHORT]
@@ -210,7 +210,7 @@ class Rows:
         return total, longest * ROUNDOFF * (np.abs(A).T @ np.abs(slope)) + len(A) * UNDERFLOW
 
     def reach(self, metric: Metric) -> FloatArray:
-        """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
+        """Upper bound on sqrt(x~' M^-1 x~) = |T'x~| for every row, including the rounding of the product."""
         reach, sizes = np.empty(self.X.shape[0]), metric.row_norms
         for rows, A in self.chunks():
             Z, error = self.images(A, metric.T, sizes)
@@ -222,20 +222,20 @@ class Rows:
 class DoubledRows(Rows):
     """Rows in memory, with products in doubled precision, for data on which float64 proves nothing.
 
-    Margins, gradients and the images x~ T err by rounding in proportion to |x| |w| and |x| |T|, which for nearly
-    dependent columns is far more than their own size. Here they err in proportion to themselves.
+    In float64, margins, gradients and the images x~ T have rounding errors proportional to |x| |w| and |x| |T|, which
+    for nearly dependent columns exceed the results themselves. Here the errors are proportional to the results.
     """
 
     @classmethod
     def of(cls, part: Rows) -> DoubledRows | None:
-        """Rows ready for doubled precision; None if there are too many of them."""
+        """Convert rows to doubled precision; None if there are too many."""
         if part.X.shape[0] * float(part.size) ** 2 > DOUBLED_WORK:
             return None
         vectors = part.sigma, part.offset, part.weight
         return cls(part.X, *vectors, part.fit_intercept, part.lam)
 
     def take(self, rows: IntArray) -> DoubledRows:
-        """The rows of these numbers."""
+        """Return the rows with these indices."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return DoubledRows(self.X[rows], *vectors, self.fit_intercept, self.lam)
 
@@ -258,16 +258,16 @@ class DoubledRows(Rows):
     def images(
         self, A: FloatArray, T: FloatArray, sizes: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Z = x~ T for these rows, and bounds on the lengths of the errors of the rows of Z."""
+        """Z = x~ T for these rows, and bounds on the norms of its row errors."""
         high, low, error = scaled_product(A, T)
         off = error + np.abs(low)
         return high, 1.01 * np.sqrt(np.einsum("ij,ij->i", off, off)) + 8 * UNDERFLOW
 
     def metric(self, h: FloatArray, columns: IntArray | None = None) -> Metric | None:
-        """A norm in which lam I_w + sum h x~ x~' is proven positive definite on ``columns``; None without a proof.
+        """Return a norm in which lam I_w + sum h x~ x~' is proven positive definite on ``columns``; None if not proven.
 
-        The first T is R^-1 of a factorisation in float64. Its images Z = x~ T are far from orthogonal where R has lost
-        its last digits, but their Gram matrix is well-conditioned and corrects T.
+        The first T is R^-1 of a factorisation in float64. Its images Z = x~ T are far from orthogonal if R has lost its
+        last digits, but their Gram matrix is well-conditioned and is used to correct T.
         """
         columns = np.arange(self.size) if columns is None else columns
         T = inverse_factor(self.factor(h, columns))
@@ -290,22 +290,22 @@ class DoubledRows(Rows):
 
 @dataclass(eq=False)
 class Answer:
-    """Margins and slopes by row, gradient and objective, each with its rounding error."""
+    """Margins and slopes of all rows, gradient and objective, each with a bound on its rounding error."""
 
     theta: FloatArray
     m: FloatArray
     e: FloatArray  #: rounding error of m
-    slope: FloatArray  #: s l'(m), by row
-    slope_error: FloatArray  #: its rounding error
-    sloped: BoolArray  #: whether the slope may differ from 0, by row
+    slope: FloatArray  #: s l'(m) of each row
+    slope_error: FloatArray  #: rounding error of slope
+    sloped: BoolArray  #: whether the slope of a row may be nonzero
     g: FloatArray
-    sum_error: FloatArray  #: rounding error of g from adding up
+    sum_error: FloatArray  #: rounding error of g from summation
     primal: float = 0.0
-    rounding: float = 0.0  #: of the primal
+    rounding: float = 0.0  #: rounding error of primal
 
     @classmethod
     def empty(cls, n: int, theta: FloatArray) -> Answer:
-        """Arrays for n rows, to be filled by ``put``."""
+        """Allocate arrays for n rows, to be filled by ``put``."""
         m, e, slope, slope_error = np.empty((4, n))
         g, sum_error = np.zeros((2, len(theta)))
         return cls(theta, m, e, slope, slope_error, np.empty(n, dtype=bool), g, sum_error)
@@ -313,7 +313,7 @@ class Answer:
     def put(
         self, loss: Loss, rows: slice, m: FloatArray, e: FloatArray, s: FloatArray
     ) -> tuple[float, float]:
-        """Fill in rows of margins m, known to e. The sum of their losses, and what e and underflow may change in it."""
+        """Store rows with margins m known to within e; return the sum of their losses and its error bound."""
         slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
         self.m[rows], self.e[rows], self.slope[rows] = m, e, weigh(s, slope)
         steep = np.maximum(np.abs(low), np.abs(high))
@@ -325,8 +325,8 @@ class Answer:
         return float(weigh(s, loss.value(m)).sum()), error + UNDERFLOW * (len(s) + float(s.sum()))
 
     def penalise(self, lam: float, theta: FloatArray, d: int) -> None:
-        """Add the penalty on the d weights to the sums of the rows."""
-        if lam == 0.0:  # however large the weights
+        """Add the ridge penalty on the d weights to objective and gradient."""
+        if lam == 0.0:  # avoids 0 * inf for huge weights
             return
         penalty = 0.5 * lam * float(theta[:d] @ theta[:d])
         self.primal += penalty

@@ -1,13 +1,13 @@
-"""Which coefficients are proven to be zero, or not to be, at the optimum: gap-safe screening of a fitted model.
+"""Gap-safe screening of a fitted model: which coefficients are proven zero, or nonzero, at the optimum.
 
-With an absolute penalty l1 a weight w*_j of the optimum is 0 if ``|v*_j| < l1``, v* = sum s sigma u* x. The conjugate
-of a loss whose curvature is at most L is strongly convex with constant 1/L, hence so is -D, and for the dual point u of
-a certificate ``sum s (u - u*)^2 <= 2 L gap``. By Cauchy and Schwarz
+With an L1 penalty l1, a weight w*_j of the optimum is 0 if ``|v*_j| < l1``, v* = sum s sigma u* x. The conjugate of a
+loss whose curvature is at most L is strongly convex with constant 1/L, hence so is -D, and the dual point u of a
+certificate satisfies ``sum s (u - u*)^2 <= 2 L gap``. By the Cauchy-Schwarz inequality
 
     |v_j - v*_j|  <=  sqrt(sum_i s_i x_ij^2) sqrt(2 L gap):
 
-what keeps that distance from l1 is zero in every optimum (Ndiaye, Fercoq, Gramfort and Salmon, Gap safe screening
-rules, 2017). The softmax has L = 1/2, and the same holds for each V_jc. A coefficient larger than
+so a coefficient with |v_j| at least that far below l1 is zero in every optimum (Ndiaye, Fercoq, Gramfort and Salmon,
+Gap safe screening rules, 2017). The softmax has L = 1/2, and the same holds for each V_jc. A coefficient larger than
 ``coef_error`` is not 0.
 """
 
@@ -47,7 +47,7 @@ class Screening:
     zero : ndarray of bool
         Proven to be 0 in every optimum.
     nonzero : ndarray of bool
-        Proven not to be 0 (an elastic net with a squared part; the absolute penalty alone gives no such bound).
+        Proven not to be 0 (elastic net with a ridge part; a pure L1 penalty gives no such bound).
     """
 
     zero: BoolArray
@@ -55,7 +55,7 @@ class Screening:
 
     @property
     def undecided(self) -> BoolArray:
-        """Neither of the two is proven: a smaller ``tol`` may decide them."""
+        """Coefficients for which neither is proven; a smaller ``tol`` may decide them."""
         return np.asarray(~(self.zero | self.nonzero))
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
     ----------
     model : fitted estimator with l1_ratio > 0
     X, y : array-likes
-        The rows that the model was fitted to; its certificate is verified on them first.
+        The rows that the model was fitted to.
     sample_weight : array (n,), optional
         The weights that it was fitted with.
 
@@ -124,7 +124,7 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
 
 
 def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
-    """Masks (d, k) of one subproblem."""
+    """Masks (d, k) of proven zeros and proven nonzeros of one subproblem."""
     l1, lam = part.penalty.l1, part.penalty.l2
     if not l1 > 0.0:
         raise Refused(
@@ -145,14 +145,14 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
 
 
 def _in_units(part: Part) -> Part:
-    """Screen in units of the targets in which nothing overflows: which weights are 0 does not depend on units."""
+    """Rescale the targets so that nothing overflows; which weights are 0 does not depend on units."""
     return target_units(part.loss, part.penalty, part.offset).part(part)
 
 
 def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
-    """V (d, k) of the dual point that meets the intercept's condition, its rounding error, the bound on curvature.
+    """V (d, k) of the balanced dual point, a bound on its rounding error, and the curvature bound of the loss.
 
-    The error is that of adding up, and of what it takes to meet the condition to the last bit (closing.repair).
+    The error covers summation and the exact restoration of the balance (see "Balance" in ``closing``).
     """
     chain = (longest_sum(part.X) + 16) * ROUNDOFF
     rows = part.X, part.weight

@@ -1,4 +1,4 @@
-"""Why a fit ended uncertified, in words: which column is to blame where the scale of the data is, and what to do."""
+"""Explain why a fit ended uncertified: which column is badly scaled, if any, and what to do."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from linsep.solution import Status
 
 Names = npt.NDArray[np.object_]
 
-UNLIKE = 1e4  # times the size of the others, or of its own spread: a column that costs digits
-LARGE = 1e6  # size of all columns that costs digits
-_ROWS = 10_000  # looked at to tell one entry from a column of them
+UNLIKE = 1e4  # a column this many times larger than the others, or than its spread, loses digits
+LARGE = 1e6  # columns of this size lose digits
+_ROWS = 10_000  # rows read to distinguish one large entry from a large column
 
 
 def explain(
     status: Status, certificate: Optimality, X: Any = None, names: Names | None = None
 ) -> str:
-    """The text of a ConvergenceWarning: the reason, the column to blame if there is one, and the certificate.
+    """Text of a ConvergenceWarning: the reason, the badly scaled column if there is one, and the certificate.
 
     Parameters
     ----------
     status : Status
         Why the solver stopped.
     certificate : Optimality
-        What is proven.
+        What was proven.
     X : array, sparse matrix or rows on disk, optional
         The rows of the fit.
     names : ndarray of str, optional
@@ -44,7 +44,7 @@ def explain(
 
 
 def blame(certificate: Optimality, X: Any, names: Names | None = None) -> str:
-    """A sentence that names the column whose scale costs the digits, and what to do; empty if none stands out."""
+    """Sentence that names the column whose scale loses digits, and says what to do; "" if none stands out."""
     known = isinstance(X, np.ndarray) or sp.issparse(X)
     if not (known or location_of(X) is Location.DISK) or certificate.certified or min(X.shape) == 0:
         return ""
@@ -65,7 +65,7 @@ def _cost(certificate: Optimality) -> str:
 
 
 def _fact(X: Any, sizes: FloatArray, names: Names | None) -> tuple[str, str]:
-    """The most unusual fact about a column, and advice; empty if there is none."""
+    """The most unusual property of a column, and advice; empty if there is none."""
     worst = int(np.argmax(sizes))
     others = np.delete(sizes, worst)
     others = others[others > 0.0]
@@ -106,7 +106,7 @@ def _describe_column(column: int, names: Names | None) -> str:
 
 
 def _first_rows(X: Any) -> Any:
-    """The first rows."""
+    """The first ``_ROWS`` rows."""
     count = min(X.shape[0], _ROWS)
     if location_of(X) is Location.DISK:
         return X.read(0, count)
@@ -114,7 +114,7 @@ def _first_rows(X: Any) -> Any:
 
 
 def _typical(X: Any, column: int) -> float:
-    """Median of the absolute entries of a column that are not 0."""
+    """Median absolute value of the nonzero entries of a column, in the first rows."""
     rows = _first_rows(X)
     part = rows[:, [column]]
     values = part.toarray().ravel() if sp.issparse(part) else np.asarray(part, np.float64).ravel()
@@ -123,7 +123,7 @@ def _typical(X: Any, column: int) -> float:
 
 
 def _spreads(X: Any) -> FloatArray:
-    """Largest minus smallest entry of every column, of the first rows."""
+    """Largest minus smallest entry of every column, in the first rows."""
     rows = _first_rows(X)
     if sp.issparse(rows):
         high = np.asarray(rows.max(axis=0).todense(), np.float64).ravel()

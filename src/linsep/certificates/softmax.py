@@ -1,7 +1,7 @@
-"""The certificate of losses that couple k classes: the softmax and the multiclass hinge.
+"""Certificates by duality for losses that couple k classes: the softmax and the multiclass hinge.
 
-``problem.duality`` states the problem, its dual and how a feasible point follows from the sums of one pass. Here its
-two values get a bound on their rounding errors.
+``problem.duality`` states the problem, its dual, and how a feasible point follows from the sums of one pass. This
+module bounds the rounding errors of the two values.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import CoupledSums, coupled_dual_value, penalty_value
 from linsep.solution import Explicit
 
-#: Roundings in a loss or an entropy besides those of its sums: exp and log of the kernels (6 ulp each), products.
+#: Roundings in a loss or an entropy besides those of summation: exp and log of the kernels (6 ulp each), products.
 EVALUATION = 64
-#: How often ``absolute`` counts 1 - p_y where p_y is small: -p_y log p_y magnifies the rounding of p_y.
+#: Factor on 1 - p_y in ``absolute``, and the p_y below which it applies: -p_y log p_y amplifies the rounding of p_y.
 STEEP, SMALL = 16.0, 2.0**-7
-#: Bound of the underflow of a sum of up to 2^52 products, 2^-1074 each.
+#: Bound on the underflow error of a sum of up to 2^52 products, 2^-1074 each.
 UNDERFLOW = 2.0**-1022
-#: What a length sqrt(sum a^2) of one number may lose by the underflow of its square.
+#: Bound on the error of a norm sqrt(sum a^2), per entry, from underflow of its square.
 SHORT = 2.0**-537
-#: Outweighs the roundings of the allowance itself, which are of second order.
+#: Covers the roundings of the rounding bound itself, which are of second order.
 _UP = 1.001
 
 
 class Bounds(NamedTuple):
-    """P at W, a lower bound on the minimum of P, and what rounding may have done to their difference."""
+    """P at W, a lower bound on the minimum of P, and a bound on the rounding error of their difference."""
 
     primal: float
     dual: float
@@ -86,36 +86,37 @@ def bounds(
     rows_per_sum: float,
     rows: float = 0.0,
 ) -> Bounds:
-    """Primal value, lower bound and rounding allowance in internal units.
+    """Compute primal value, lower bound and rounding bound in internal units.
 
     With u = 2^-53, S the total weight, ``chain`` = (rows_per_sum + 12 k + 64) u for sums of losses and entropies and
-    ``linear`` = (rows_per_sum + k + 8) u for those of U, true to first order; the second is left to a factor of
-    1.001. The dual point is by definition the U that were computed, so these errors count:
+    ``linear`` = (rows_per_sum + k + 8) u for those of U, valid to first order; a factor of 1.001 covers the second
+    order. The dual point is by definition the computed U, so these errors count:
 
     *Losses.* A score errs by at most (d + 1) u (|x|.|w_c| + |b_c|), a difference of two scores by 2 u more, a loss by
     the steepest slope that much around W: (d + k + 8) u ``magnitude``. Given the scores, the softmax adds up k
     exponentials of relative error 12 u; a logarithm of that sum errs by 1.45 (k + 16) u + 14 u times itself, because
     the loss is at least log 2 where the label does not lead, and log1p contracts relative errors where it does.
-    Multiplying by s and adding up: rows_per_sum + 1. Together at most ``chain`` times the losses.
+    Multiplying by s and summing: rows_per_sum + 1. Together at most ``chain`` times the losses.
 
     *Entropies.* The terms -p log p err by 28 u and their sum by k u. p_y = 1 - rest, where rest, a sum, errs by
-    h = (k + 3) u: -p_y log p_y moves by h (1 + |log(p_y/2)|) <= 6.5 h if p_y >= 2^-7, and by 111 h at most,
-    as |log h| <= 37. rest or 16 rest in ``absolute``, times (12 k + 64) u, is more. A rest may exceed 1 by 9 k u, which
-    shrinking all U by that share repairs: entropy is concave and 0 at U = 0, so D loses at most that share of it.
+    h = (k + 3) u: -p_y log p_y changes by h (1 + |log(p_y/2)|) <= 6.5 h if p_y >= 2^-7, and by at most 111 h otherwise,
+    as |log h| <= 37. The term rest or 16 rest in ``absolute``, times (12 k + 64) u, is larger. A rest may exceed 1 by
+    9 k u, which shrinking all U by that fraction repairs: entropy is concave and 0 at U = 0, so D loses at most that
+    fraction of it.
 
-    *V.* An entry errs by ``linear`` sum s |U_c| |x_j|: products, the label's entry (a sum of k), adding up. D is
+    *V.* An entry errs by ``linear`` sum s |U_c| |x_j|: products, the label's entry (a sum of k), summation. D is
     smooth: an error E of V costs <|at|, |E|> + |E|^2/(2 lam) with at = V/lam = w + off, soft-thresholded if there is
-    an l1. For w that is ``linear`` ``magnitude``, for off |off| ``linear`` ``spread``. Mixing in the share t brings
-    2 t ``plain`` ``bulk``, ``plain`` being the chain of M and of ``mass``, which kernels add up row by row: ``rows``
+    an l1. For w this is ``linear`` ``magnitude``, for off |off| ``linear`` ``spread``. Mixing with share t adds
+    2 t ``plain`` ``bulk``, where ``plain`` is the chain of M and of ``mass``, which kernels sum row by row: ``rows``
     terms, if given. The entropy of the mixture, t sum s entropy(r), errs by t S ``plain`` (log k + 3), because S, r and
     1 - r are rounded.
 
-    *The last sums.* |w|^2, |at|^2 and |w|_1 have d k terms: (d k + 8) u times penalty, entropy and lam/2 |at|^2.
+    *Final sums.* |w|^2, |at|^2 and |w|_1 have d k terms: (d k + 8) u times penalty, entropy and lam/2 |at|^2.
 
-    *Underflow.* A product loses 2^-1074 at most, 2^52 of them 2^-1022: in scores and exponentials (exp is held above
-    e^-708 < 2^-1021) times S, in V and at by entry, in squares by entry, times lam.
+    *Underflow.* A product loses at most 2^-1074, 2^52 of them 2^-1022: in scores and exponentials (exp is kept above
+    e^-708 < 2^-1021) times S, in V and at per entry, in squares per entry, times lam.
 
-    With lam = l1 = 0 the lower bound is 0. Whatever is not finite makes the allowance not finite, and proves nothing.
+    With lam = l1 = 0 the lower bound is 0. Any non-finite value makes the rounding bound non-finite and proves nothing.
     """
     d, k = w.shape
     total = float(sums.mass.sum())
@@ -141,7 +142,7 @@ def bounds(
             share = _closing_share(sums, loss, linear, t * plain)
             rounding += _repair(sums, entropy, v, at, lam=lam, share=share)
     elif l1 > 0.0:
-        v_error = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # of every V_jc
+        v_error = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # for every V_jc
         if fit_intercept:
             share = _closing_share(sums, loss, linear, t * plain)
             v_error, rounding = (
@@ -155,17 +156,17 @@ def bounds(
 
 
 def _length(a: FloatArray) -> float:
-    """Bound of the Euclidean norm, whatever squares underflow."""
+    """Upper bound on the Euclidean norm, including underflow of squares."""
     return math.sqrt(float(np.vdot(a, a))) + math.sqrt(a.size) * SHORT
 
 
 def _repair(
     sums: CoupledSums, entropy: float, v: FloatArray, at: FloatArray, *, lam: float, share: float
 ) -> float:
-    """Cost of making the class sums vanish exactly: of mixing in a ``share`` t of some distribution r once more.
+    """Cost of making the class sums vanish exactly, by mixing with a ``share`` t of a distribution r once more.
 
-    With at = V/lam, D moves by at most t times the entropy and <at, M - m r' - V>, m = M 1, plus the square of
-    the change of V.
+    With at = V/lam, D changes by at most t times the entropy and <at, M - m r' - V>, m = M 1, plus the square of the
+    change of V.
     """
     total = sums.features.sum(axis=1)
     pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
@@ -175,10 +176,10 @@ def _repair(
 
 
 def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: float) -> float:
-    """The share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
+    """Share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
 
-    e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has brought in the roundings of n_c
-    and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c closes all of them.
+    e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has added the roundings of n_c
+    and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c removes them all.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
@@ -188,7 +189,7 @@ def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: 
 
 
 def _mixing_error(sums: CoupledSums, v: FloatArray, share: float) -> float:
-    """Bound of the change of V when a ``share`` of some distribution is mixed in."""
+    """Bound on the change of V when a ``share`` of some distribution is mixed in."""
     return share * (_length(sums.features) + _length(sums.features.sum(axis=1)) + _length(v))
 
 
@@ -200,7 +201,7 @@ def softmax_sums_numpy(
     W: FloatArray,
     dual: Dual,
 ) -> CoupledSums:
-    """Sums of the closing pass in plain numpy; W is (d+1, k)."""
+    """Compute the sums of the closing pass of a coupled loss in plain numpy; W is (d+1, k)."""
     d, k = X.shape[1], loss.k
     scalars: list[tuple[float, ...]] = []
     mass, residual, v, features = np.zeros(k), np.zeros(k), np.zeros((d, k)), np.zeros((d, k))
@@ -237,7 +238,7 @@ def softmax_sums_numpy(
 
 
 def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArray:
-    """1 - p_y, STEEP times where p_y is small: what ``absolute`` adds for the entropy of the softmax."""
+    """1 - p_y, times STEEP where p_y is small: the term that ``absolute`` adds for the entropy of the softmax."""
     if not isinstance(loss, Multinomial):
         return np.zeros(len(U))
     rest = U[np.arange(len(labels)), labels]
@@ -247,9 +248,9 @@ def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArr
 def _dual_point(
     loss: CoupledLoss, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
 ) -> FloatArray:
-    """U of a chunk; rows of the proposal that leave the simplex take the slope at the answer.
+    """U of a chunk; a row that leaves the simplex is replaced by minus the slope at the solution.
 
-    Where even that is outside (scores that are not finite), the conjugate is +inf, and so is the allowance.
+    If even that is infeasible (non-finite scores), the conjugate is +inf, and so is the rounding bound.
     """
     index = np.arange(len(labels))
     with np.errstate(invalid="ignore"):
@@ -264,7 +265,7 @@ def _dual_point(
             U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
     U[index, labels] = 0.0
     with np.errstate(invalid="ignore"):
-        U[index, labels] = -U.sum(axis=1)  # the entries off the label define the point
+        U[index, labels] = -U.sum(axis=1)  # the point is defined by its entries off the label
     finite = np.isfinite(U).all(axis=1)
     U[~finite] = fallback[~finite]
     inside = np.isfinite(loss.conjugate(-U, labels))

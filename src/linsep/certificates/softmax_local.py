@@ -1,17 +1,17 @@
-"""The local certificate (see ``local``) of the multinomial loss.
+"""The local certificate of the multinomial loss (see ``local`` for the argument).
 
-Unknowns are the k columns of W, stacked. The Hessian of a row in its scores is diag(p) - p p', the variance under p:
-its quadratic form is min_a sum_c p_c (v_c - a)^2. Moving the scores by t changes no p_c by a factor below
-exp(-2 max_c |t_c|), so on the ball |delta|_M <= rho
+The unknowns are the k columns of W, stacked. The Hessian of a row in its scores is diag(p) - p p', the variance under
+p: its quadratic form is min_a sum_c p_c (v_c - a)^2. Changing the scores by t multiplies each p_c by at least exp(-2
+max_c |t_c|), so on the ball |delta|_M <= rho
 
     kappa >= exp(-2 rho max_ic sqrt(q_ic)),      q_ic = x~_i' (M^-1)_cc x~_i .
 
-Adding one vector to all columns changes no difference of scores. So without a penalty the last column, and with one
-the last intercept, may be held fixed, and M must be proven positive definite in the other unknowns. Without a penalty,
-columns of x~ that are exactly combinations of others are left out as well. The answer is then never unique.
+Adding one vector to all columns does not change differences of scores. So without a penalty the last column, and with
+one the last intercept, may be held fixed, and M must be proven positive definite in the other unknowns. Without a
+penalty, columns of x~ that are exact combinations of others are left out as well. The solution is then never unique.
 
-With an intercept the unknowns are (w, b + c.w) for a fixed row c amid the others, so that x~ = (x - c, 1): a large
-common offset of a column costs no digits then. Each difference x - c is rounded once, by u of itself.
+With an intercept the unknowns are (w, b + c.w) for a fixed row c near the others, so that x~ = (x - c, 1): a large
+common offset of a column then costs no digits. Each difference x - c is rounded once, with relative error u.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from linsep.problem.closing_rows import ROUNDOFF
 
 IntArray = npt.NDArray[np.intp]
 
-#: Most unknowns for which the Hessian is formed.
+#: Largest number of unknowns for which the Hessian is formed.
 LARGEST = 2000
-#: exp underflows below minus this number.
+#: exp(x) underflows for x below minus this number.
 _EXPONENT = 750
-#: Probabilities below this may underflow; where one is computed as less, it is at most this.
+#: Smaller probabilities may underflow; one computed as less is at most this.
 _FAINT = 2.0**-1000
 
 
@@ -63,7 +63,7 @@ class _Answer:
 
     slope_error: FloatArray  #: (n, k) rounding error of the slopes
     g: FloatArray  #: (k, size)
-    sum_error: FloatArray  #: rounding error of g from adding up
+    sum_error: FloatArray  #: rounding error of g from summation
     H: FloatArray  #: (k, size, k, size)
     shift: FloatArray  #: c, and 0 for the intercept
     e: float = 0.0  #: largest rounding error of a score
@@ -105,7 +105,7 @@ def _visit(
         if rows.start == 0 and size > d:
             at.shift[:d] = A[:, :d].mean(axis=0)
         Z, y, weight = A @ theta, labels[rows], s[rows][:, None]
-        # Beside the rounding of the scores, exp(z - max z) errs by |z - max z| u < 750 u before it underflows.
+        # In addition to the rounding of the scores, exp(z - max z) errs by |z - max z| u < 750 u before it underflows.
         e = (size + 6) * ROUNDOFF * (np.abs(A) @ np.abs(theta)).max(axis=1, keepdims=True)
         e += (_EXPONENT + k) * ROUNDOFF
         slope, value = weight * loss.slope(Z, y), float(s[rows] @ loss.value(Z, y))
@@ -134,7 +134,7 @@ def _visit(
 
 
 def _add_hessian(H: FloatArray, A: FloatArray, s: FloatArray, P: FloatArray) -> None:
-    """H[c, :, c', :] += sum_i s p_c (1[c = c'] - p_c') x~ x~', both triangles; 1 - p_c as the sum of the others."""
+    """H[c, :, c', :] += sum_i s p_c (1[c = c'] - p_c') x~ x~', both triangles; 1 - p_c is the sum of the others."""
     for c in range(P.shape[1]):
         for other in range(c + 1):
             rest = np.delete(P, c, axis=1).sum(axis=1) if c == other else -P[:, other]
@@ -146,7 +146,7 @@ def _add_hessian(H: FloatArray, A: FloatArray, s: FloatArray, P: FloatArray) -> 
 
 
 def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -> float:
-    """Bound on P - P*, infinite if the argument does not close."""
+    """Bound on P - P*; infinite if the proof fails."""
     k, size = at.g.shape
     if not (at.H.size and np.isfinite(at.g).all() and math.isfinite(at.primal)):
         return math.inf
@@ -172,10 +172,10 @@ def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -
 def _proven_root(
     at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool
 ) -> tuple[FloatArray, float] | None:
-    """T (k size, .) in the unknowns that are left, and a proven lower bound of the eigenvalues of T'HT.
+    """T (k size, .) in the free unknowns, and a proven lower bound on the eigenvalues of T'HT.
 
-    An entry of the Hessian of a row, p_c (1 - p_c) or p_c p_c', is computed to 2 (k + 8) u of itself, and
-    p_c p_c' <= sqrt(p_c (1 - p_c) p_c' (1 - p_c')): all errors are relative to the diagonal, as ``gram_loss`` asks.
+    An entry of the Hessian of a row, p_c (1 - p_c) or p_c p_c', has relative error 2 (k + 8) u, and
+    p_c p_c' <= sqrt(p_c (1 - p_c) p_c' (1 - p_c')): all errors are relative to the diagonal, as ``gram_loss`` requires.
     """
     k, size = at.g.shape
     everything = np.arange(k * size).reshape(k, size)

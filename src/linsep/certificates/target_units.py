@@ -1,16 +1,16 @@
-"""Units of the targets: regression at any scale from 1e-300 to 1e300.
+"""Rescaling of the targets, so that regression works at any scale from 1e-300 to 1e300.
 
 Squares of targets below 1e-154 underflow and those above 1e154 overflow, long before the targets themselves do. Such
 targets are divided by a power of two, 2^k, which is exact, and the problem is solved for the coefficients w' = w/2^k.
-With a loss of degree p, l(2^k r) = 2^(pk) l'(r), the objective that users read is
+With a loss of degree p, l(2^k r) = 2^(pk) l'(r), the objective in the user's units is
 
     l1_ratio < 1:  P = 4^k ((1 - l1_ratio)/2 |w'|^2 + 2^-k l1_ratio |w'|_1 + 2^((p-2)k) C sum s l')
     l1_ratio = 1:  P = 2^k (|w'|_1 + 2^((p-1)k) C sum s l')
     C = inf:       P = 2^(pk) sum s l'
 
-l' is the loss itself but for the Huber loss, whose width becomes width/2^k. Every factor is a power of two: the
-problem in the new units is the same problem, and its coefficients, dual point and certificate are exact multiples of
-those in the old ones as long as these are float64 numbers of full precision.
+l' is the loss itself, except that the width of the Huber loss and the epsilon of epsilon-insensitive losses are divided
+by 2^k. Every factor is a power of two: the rescaled problem is equivalent, and its coefficients, dual point and
+certificate are exact multiples of the original ones as long as these are float64 numbers of full precision.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, GroupElasticNet, RescaledElasticNet
 from linsep.solution import Explicit, Linearised, TraceRecord
 
-#: Targets whose largest has its exponent within these bounds keep their units: squares of residuals down to 1e-48 of
-#: the targets, and sums of 1e90 squares, are numbers of full precision.
+#: Targets are not rescaled if the exponent of the largest is within these bounds: squares of residuals down to 1e-48 of
+#: the targets, and sums of 1e90 squares, then have full precision.
 _ORDINARY = 340
-#: Exponents of C, of its multiples and of the Huber width that leave room for products with them.
+#: Bound on the exponents of C, of its multiples and of the Huber width, so that products with them do not overflow.
 _MOST = 1000
-#: Exponents of the least and the largest number of full precision.
+#: Exponents of the smallest normal and of the largest float64 number.
 _LEAST_NORMAL, _LARGEST = -1021, 1024
 
 
 @dataclass(frozen=True)
 class TargetUnits:
-    """The problem for the targets t' = t / 2^exponent, whose objective is that of the user over 2^objective."""
+    """The problem for the targets t' = t / 2^exponent, whose objective is the user's divided by 2^objective."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
@@ -51,16 +51,16 @@ class TargetUnits:
 
     @property
     def plain(self) -> bool:
-        """Whether the units are those of the user."""
+        """Whether the targets are not rescaled."""
         return self.exponent == 0
 
     @property
     def smallest(self) -> float:
-        """Smallest objective in these units, other than 0, that a certificate can state in those of the user."""
+        """Smallest nonzero objective in these units that a certificate can report in the user's units."""
         return max(SMALLEST, _times(2.0 ** (_LEAST_NORMAL - 1), -self.objective))
 
     def offset(self, given: Any) -> Any:
-        """The offsets -t in these units."""
+        """Offsets -t in these units."""
         if self.plain:
             return given
         if isinstance(given, RowVector):
@@ -68,7 +68,7 @@ class TargetUnits:
         return _ldexp(given, -self.exponent)
 
     def start(self, W: FloatArray | None) -> FloatArray | None:
-        """Coefficients to begin with in these units."""
+        """Initial coefficients in these units."""
         return W if W is None or self.plain else _ldexp(W, -self.exponent)
 
     def part(self, given: Part) -> Part:
@@ -89,7 +89,7 @@ class TargetUnits:
         return self.loss.degree
 
     def user_coefficients(self, W: FloatArray) -> FloatArray:
-        """W of these units in those of the user."""
+        """Convert W from these units to the user's."""
         found: FloatArray = _ldexp(W, self.exponent)
         if not np.isfinite(found).all():
             raise NonFinite(
@@ -99,11 +99,11 @@ class TargetUnits:
         return found
 
     def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
-        """A dual point of these units in those of the user."""
+        """Convert a dual point from these units to the user's."""
         return _multiply(dual, self.exponent, self._degree)
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
-        """The lines of a trace in the units of the user."""
+        """Convert the records of a trace to the user's units."""
         e = self.objective
         return tuple(
             replace(line, primal=_times(line.primal, e), dual=_times(line.dual, e))
@@ -111,10 +111,10 @@ class TargetUnits:
         )
 
     def user_certificate(self, found: Optimality, W: FloatArray) -> Optimality:
-        """The certificate of W, given in these units, for the coefficients that the user reads.
+        """Certificate of W, given in these units, for the coefficients in the user's units.
 
-        Those that lie below 2.2e-308 have lost digits: they are other coefficients, of which nothing was proven but
-        the lower bound.
+        Coefficients below 2.2e-308 have lost digits and are therefore different ones, for which only the lower bound
+        is proven.
         """
         certificate = self.certificate(found)
         if (_ldexp(_ldexp(W, self.exponent), -self.exponent) == W).all():
@@ -125,10 +125,10 @@ class TargetUnits:
         )
 
     def certificate(self, found: Optimality) -> Optimality:
-        """A certificate in the units of the user, who may have to do without one.
+        """Convert a certificate to the user's units.
 
-        The bounds are rounded to the safe side where they are no numbers of full precision. If the objective is
-        none, or the gap overflows, nothing can be stated relative to it: such a certificate is not certified.
+        Bounds that are not representable in full precision are rounded to the safe side. If the objective is not, or
+        the gap overflows, no relative gap can be stated, and the result is not certified.
         """
         if self.plain:
             return found
@@ -149,7 +149,7 @@ class TargetUnits:
 
 
 def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> TargetUnits:
-    """The units for the targets t of which the offsets are -t; those of the user if there are none."""
+    """Units for the targets t, given the offsets -t; the user's units if there are no offsets."""
     plain = TargetUnits(loss, penalty)
     if offset is None or isinstance(loss, CoupledLoss):
         return plain
@@ -170,7 +170,7 @@ def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> 
 
 
 def _largest(offset: Any) -> float:
-    """The largest absolute value of a target; 0 if that is not finite, which others will complain of."""
+    """Largest absolute target; 0 if it is not finite, which is reported elsewhere."""
     if isinstance(offset, RowVector):
         found = _times(offset.rows.largest_target, -offset.target.exponent)
     else:
@@ -179,7 +179,7 @@ def _largest(offset: Any) -> float:
 
 
 def _in_units(penalty: ElasticNet, degree: int, k: int) -> tuple[ElasticNet, int, int]:
-    """The penalty for targets over 2^k, k, and the exponent of the objective."""
+    """Penalty for targets divided by 2^k, k, and the exponent of the objective."""
     if math.isinf(penalty.C):
         return penalty, k, degree * k
     if penalty.l1_ratio == 1.0:
@@ -194,11 +194,11 @@ def _in_units(penalty: ElasticNet, degree: int, k: int) -> tuple[ElasticNet, int
 
 
 def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
-    """k, or the nearest to it for which all that the problem is made of stays a number of full precision."""
+    """k, or the nearest exponent for which all constants of the problem keep full precision."""
     low, high = -_MOST, _MOST
 
     def keep(value: float, power: int) -> None:
-        """|exponent of value * 2^(power k)| <= _MOST."""
+        """Restrict k so that |exponent of value * 2^(power k)| <= _MOST."""
         nonlocal low, high
         at = math.frexp(value)[1]
         if power:
@@ -215,7 +215,7 @@ def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
 
 
 def _multiply(dual: Linearised | Explicit, exponent: int, degree: int) -> Linearised | Explicit:
-    """The dual point for targets times 2^exponent: slopes of a loss have one degree less than its values."""
+    """Dual point for targets times 2^exponent: slopes of a loss have one degree less than its values."""
     if isinstance(dual, Linearised):
         return Linearised(_ldexp(dual.base, exponent), _ldexp(dual.step, exponent))
     shift = (degree - 1) * exponent
@@ -223,7 +223,7 @@ def _multiply(dual: Linearised | Explicit, exponent: int, degree: int) -> Linear
 
 
 def _ldexp(x: Any, exponent: int) -> Any:
-    """x * 2^exponent: exact, but where digits fall below 2.2e-308 or numbers beyond 1.8e308."""
+    """x * 2^exponent: exact, unless digits fall below 2.2e-308 or numbers exceed 1.8e308."""
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(x, exponent)
 
@@ -234,10 +234,10 @@ def _times(x: float, exponent: int) -> float:
 
 
 def _at_least(x: float, exponent: int) -> float:
-    """The least float64 number that is not below x * 2^exponent."""
+    """Smallest float64 number >= x * 2^exponent."""
     nearest = _times(x, exponent)
     if not math.isfinite(x):
         return nearest
-    if math.isinf(nearest):  # minus a bound: the largest number is below it still
+    if math.isinf(nearest):  # for a negative x, the largest finite number is still a valid bound
         return nearest if x > 0.0 else -float(np.finfo(np.float64).max)
     return nearest if _times(nearest, -exponent) >= x else math.nextafter(nearest, math.inf)

@@ -1,19 +1,19 @@
-"""A dual bound without a penalty, for losses whose curvature proves nothing.
+"""A dual bound without a penalty, for losses whose curvature does not give one.
 
 With lam = 0 a dual point bounds the objective only if rho = sum s sigma u x~ vanishes exactly, x~ = (x, 1):
 
     P(theta) >= -sum_i s_i (l*(-u_i) + u_i offset_i)      for every theta.
 
-No rounded u achieves that, but one close by does. Let a_i <= 1 be at most the room of u_i inside the domain of the
-conjugate and M = sum s a x~ x~'. Then u_i - sigma_i a_i x~_i . y with M y = rho is feasible, and by
-Cauchy-Schwarz no u_i moves by more than c_i = a_i sqrt(x~_i' M^-1 x~_i) |rho|_{M^-1}, that is by less than its room as
-soon as the last two factors are below 1. The move is made in float64 as well as can be, which leaves a rho
-of the size of rounding; the exact move that remains is only bounded. As l* is convex, its largest value on
-[u_i - c_i, u_i + c_i] is at an end, and that is what the bound is charged with.
+No rounded u achieves that, but a point close to it does. Let a_i <= 1 be at most the distance of u_i from the ends of
+the domain of the conjugate (its room) and M = sum s a x~ x~'. Then u_i - sigma_i a_i x~_i . y with M y = rho is
+feasible, and by the Cauchy-Schwarz inequality no u_i changes by more than c_i = a_i sqrt(x~_i' M^-1 x~_i)
+|rho|_{M^-1}, which is less than its room if the last two factors are below 1. The step is computed in float64 as
+accurately as possible, which leaves a rho of the size of rounding; the remaining exact step is only bounded. As l* is
+convex, its largest value on [u_i - c_i, u_i + c_i] is at an end, and the bound uses that value.
 
-At a vertex of the polytope of dual points few rows have room, and moving those alone keeps the bound as sharp as
-float64 is. Where they do not suffice (a degenerate vertex), room is made: if the domain contains 0 in its interior,
-all u are first shrunk by a tiny share, which costs the bound that share at most (it is concave and 0 at u = 0).
+At a vertex of the polytope of dual points only a few rows have room, and changing those alone keeps the bound as sharp
+as float64 allows. If they do not suffice (a degenerate vertex) and the domain contains 0 in its interior, all u are
+first shrunk by a tiny fraction, which reduces the bound by at most that fraction (it is concave and 0 at u = 0).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from linsep.certificates.rows import UNDERFLOW, Rows, row_curvatures
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 
-#: Share of tol that is given up to make room.
+#: Fraction of tol by which u is shrunk to gain room.
 _SHRINK = 0.05
-#: Room of a row that is surely free.
+#: Room above which a row is certainly free.
 _AMPLE = 1e-3
 _REFINEMENTS = 3
 _NOTHING = (0.0, 0.0)
@@ -41,7 +41,7 @@ _NOTHING = (0.0, 0.0)
 def repaired_bound(
     loss: Loss, part: Rows, m: FloatArray, dual: Dual, tol: float
 ) -> tuple[float, float]:
-    """A lower bound on the objective, and the rounding allowance of computing it; (0, 0) if none."""
+    """Lower bound on the objective, and a bound on its rounding error; (0, 0) if none is found."""
     u = np.empty(len(m))
     for rows, A in part.chunks():
         block = A[:, : part.X.shape[1]]
@@ -56,14 +56,14 @@ def repaired_bound(
 def feasible_point(
     loss: Loss, part: Rows, u: FloatArray, tol: float
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Dual variables near u, and c: a feasible point with rho = 0 exactly lies within c of them, row by row.
+    """Dual variables near u, and c such that a feasible point with rho = 0 exactly lies within c_i of each.
 
-    None if no such point is proven to exist. The variables in ``u`` are overwritten.
+    None if the existence of such a point is not proven. ``u`` is overwritten.
     """
     low, high = loss.domain
     room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
     ample = np.where(part.weight > 0.0, room >= _AMPLE, False)
-    if 2 * np.count_nonzero(ample) < len(u):  # a vertex: few rows are free, and they suffice
+    if 2 * np.count_nonzero(ample) < len(u):  # a vertex: few rows are free, and may suffice
         found = _move_to_feasible(loss, part, u.copy(), np.where(ample, room, 0.0))
         if found is not None:
             return found
@@ -76,9 +76,9 @@ def feasible_point(
 def _move_to_feasible(
     loss: Loss, part: Rows, u: FloatArray, room: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """The point near u that differs from it in the rows with room, and how far the feasible one may be from it.
+    """Change u in the rows with room until rho vanishes up to rounding; bound the distance to the feasible point.
 
-    Where columns are exactly combinations of others on all rows with room or u != 0, rho vanishes in all columns if it
+    If columns are exact combinations of others on all rows with room or u != 0, rho vanishes in all columns once it
     vanishes in those others.
     """
     free = np.flatnonzero((room > 0.0) & (part.weight > 0.0))
@@ -86,7 +86,7 @@ def _move_to_feasible(
     counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
     metric = _metric(part, inner, row_curvatures(inner.weight, room[free]), counts)
     if metric is None:
-        return None  # rho may point where no row with room can follow
+        return None  # rho may have a component that no row with room can correct
     for _ in range(_REFINEMENTS):
         y = metric.T @ (metric.T.T @ _residual(part, u)[0])
         for rows, A in inner.chunks():
@@ -101,13 +101,13 @@ def _move_to_feasible(
         return None
     c = room * reach / math.sqrt(metric.floor) * norm * AMPLE
     low, high = loss.domain
-    left = np.minimum(u - low, high - u)  # of the room, now that u was moved
+    left = np.minimum(u - low, high - u)  # remaining room after the changes to u
     inside = (c <= left / AMPLE)[part.weight > 0.0].all()
     return (u, c) if inside else None
 
 
 def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric | None:
-    """A norm in which M is proven positive definite on columns that span all others on the rows that count."""
+    """Return a norm in which M is proven positive definite on columns that span the others on the rows that count."""
     metric = inner.metric(h)
     if metric is not None:
         return metric
@@ -116,7 +116,7 @@ def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric
 
 
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum of s sigma u x~, and its rounding error."""
+    """Sum of s sigma u x~, and a bound on its rounding error."""
     rho, slack = np.zeros((2, part.size))
     mass = part.weight * part.sigma * u
     rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(mass) + UNDERFLOW)
@@ -128,7 +128,7 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def worst_case_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
-    """The bound at the worse end of every [u - c, u + c], and its rounding allowance."""
+    """Lower bound with the worse end of every [u - c, u + c], and a bound on its rounding error."""
     worst, size = largest_conjugates(loss, u, c, part.offset)
     rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())
     return -float(weigh(part.weight, worst).sum()), rounding + len(u) * UNDERFLOW
@@ -137,7 +137,7 @@ def worst_case_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tu
 def largest_conjugates(
     loss: Loss, u: FloatArray, c: FloatArray, offset: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Largest l*(-t) + t offset for t in [u - c, u + c], row by row, and bounds on the size of the terms."""
+    """Largest l*(-t) + t offset for t in [u - c, u + c] of each row, and bounds on the size of its terms."""
     low, high = loss.domain
     worst, size = np.full(len(u), -math.inf), np.zeros(len(u))
     for side in (-math.inf, math.inf):

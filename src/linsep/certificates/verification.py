@@ -1,7 +1,7 @@
-"""``verify``: is what a fitted model claims about itself true of these data?
+"""Verify the certificate of a fitted model on its data (``verify``).
 
-Everything is recomputed from the coefficients, the dual point and the rows, in numpy or in exact arithmetic.
-No solver and no compiled kernel takes part.
+Everything is recomputed from the coefficients, the dual point and the rows, in numpy or in exact arithmetic, without
+any solver or compiled kernel.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
 from linsep.solution import Explicit, Linearised
 
-#: Where duality already suffices, the local bound is tried as well if it costs next to nothing.
+#: Work up to which the local bound is tried even if duality suffices.
 _SECOND_BOUND_WORK = 2e8
-#: Entries of X up to which what falls short in floating point is checked in exact arithmetic.
+#: Largest number of entries of X for which a failed floating-point check is repeated in exact arithmetic.
 _EXACT_SIZE = 100_000
-#: Share of tol at which no simpler problem is asked for a better bound: the claim may rest on that one.
+#: Relative gap, as a fraction of tol, below which no relaxed problem is tried for a better bound.
 _SHARP = 1e-3
 
 
 class Verifiable(Protocol):
-    """A fitted model that lays its subproblems open."""
+    """A fitted model that exposes its subproblems."""
 
     certificate_: Optimality
 
@@ -82,7 +82,7 @@ def verify(
 ) -> Optimality:
     """Recompute the certificate of a fitted model, independently of the solver.
 
-    The sums of the certificate are computed anew from the data, in numpy and with the formulas of ``linsep.losses``;
+    The sums of the certificate are recomputed from the data, in numpy and with the formulas of ``linsep.losses``;
     neither a solver nor compiled code is called.
 
     Parameters
@@ -141,7 +141,7 @@ def verify(
     flag("exact", exact)
     opened = require_parts(model, "verify")
     model, X = opened.model, opened.transform(X)
-    if hasattr(model, "_verify"):  # its proof is not one of duality, and it knows how to check it
+    if hasattr(model, "_verify"):  # models that are not certified by duality check themselves
         found_by_itself: Optimality = model._verify(X, y, sample_weight, exact)
         return found_by_itself
     if not hasattr(model, "_verification_parts"):
@@ -160,7 +160,7 @@ def verify(
         claimed = model.certificate_
         claims = claimed.parts or (claimed,) * len(parts)
         complaint = find_alteration(model, parts)
-        each = [  # of an altered model no better proof is searched for: it is rejected in any case
+        each = [  # an altered model is rejected anyway, so no better proof is sought
             recheck_part(part, exact=exact) if complaint else _recheck_claim(part, claim, exact)
             for part, claim in zip(parts, claims, strict=False)
         ]
@@ -188,7 +188,7 @@ def verify(
 
 
 def _as_claimed(part: Part, claim: Optimality, found: Optimality) -> Optimality:
-    """A proof of the kind that is claimed where what was found by other means proves less; else what was found."""
+    """Proof of the claimed kind where ``found``, obtained otherwise, proves less; else ``found``."""
     weaker = claim.gap < found.gap or claim.coef_error < found.coef_error
     if not weaker or follows_from_gap(claim, part):
         return found
@@ -198,11 +198,11 @@ def _as_claimed(part: Part, claim: Optimality, found: Optimality) -> Optimality:
 def recheck_part(
     part: Part, *, exact: bool = False, goal: Goal = ANY, curvature: bool = False
 ) -> Optimality:
-    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the goal.
+    """Certify one subproblem with numpy only; exact proofs are improved until they reach the goal.
 
-    ``curvature`` asks for the local bound wherever there is one, even if it takes long.
+    ``curvature`` requests the local bound wherever there is one, even if it is expensive.
     """
-    if exact:  # rows are read to memory, and every weight is multiplied by the factor of the loss
+    if exact:  # rows are read into memory, and weights are multiplied by the factor of the loss
         part = in_memory(part)
     else:
         factor = loss_factor(part.loss, part.penalty)
@@ -230,7 +230,7 @@ def recheck_part(
         return exact_zero(part.tol)
     if exact:
         proven = exact_certificate(repair_dual(part), goal)
-        # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
+        # If no exact dual point is found, a relaxed problem may still prove the claim, with its rounding bounded.
         return proven if proven.certified else min([proven, *_by_relaxation(part)], key=preference)
     found = _recheck(part, curvature)
     if found.relative_gap <= _SHARP * part.tol:
@@ -239,14 +239,14 @@ def recheck_part(
 
 
 def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
-    """The best certificate of a subproblem that claims one.
+    """Best certificate of a subproblem that has a claim.
 
-    If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one. It also
-    decides where rounding could hide that the rows are others.
+    If no floating-point dual point proves the claim, exact arithmetic may find one. Exact arithmetic also decides where
+    rounding could hide that the rows are different ones.
     """
     found = recheck_part(part, exact=exact, goal=Goal.of(claim))
     reached = found.certified and found.gap <= claim.gap
-    # bounds on rounding are rarely used up to a half: what is, may have another cause
+    # rounding bounds are rarely used up to a half, so a larger difference may have another cause
     reached = reached and abs(found.primal - claim.primal) <= claim.rounding / 2.0
     if exact or reached or not claim.certified:
         return found
@@ -261,7 +261,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
 
 
 def _recheck(part: Part, curvature: bool = False) -> Optimality:
-    """Duality, and curvature where it may do better, or where it is asked for."""
+    """Certify by duality, and by curvature where that may be better or is requested."""
     if not part.penalty.uniform:
         return group_certificate(part)
     lam, l1 = part.penalty.l2, part.penalty.l1
@@ -285,7 +285,7 @@ def _recheck(part: Part, curvature: bool = False) -> Optimality:
 
 
 def _by_relaxation(part: Part) -> Iterator[Optimality]:
-    """Certificates from simpler problems, in which what hardly counts is left out."""
+    """Certificates from relaxed problems, without the negligible terms."""
     if isinstance(part.loss, CoupledLoss) or location_of(part.X) is Location.CLUSTER:
         return
     mass = float(part.X.shape[0]) if part.weight is None else float(np.sum(part.weight))
@@ -297,7 +297,7 @@ def _by_relaxation(part: Part) -> Iterator[Optimality]:
 
 
 def _second_bound_pays(part: Part, dual: Optimality, asked: bool) -> bool:
-    """Whether to try the local bound: where it is asked for, where duality falls short, or where it is cheap."""
+    """Return whether to try the local bound: if requested, if duality falls short, or if it is cheap."""
     n, d = part.X.shape
     size = (d + 1) * part.W.shape[1]
     if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:
@@ -323,7 +323,7 @@ def _by_duality(part: Part) -> Optimality:
 
 
 def _sum(part: Part, sums: Any) -> Any:
-    """The sums of a closing pass: here, or on the workers of a cluster, partition by partition."""
+    """Sums of a closing pass, computed here or, partition by partition, on the workers of a cluster."""
     coupled = isinstance(part.loss, CoupledLoss)
     if location_of(part.X) is not Location.CLUSTER:
         vectors = (part.labels,) if coupled else (part.sigma, part.offset)
@@ -336,7 +336,7 @@ def _sum(part: Part, sums: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _OnWorker:
-    """The sums of one partition, with its part of the dual point."""
+    """Computes the sums of one partition, with its part of the dual point."""
 
     sums: Any
     coupled: bool

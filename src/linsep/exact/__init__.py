@@ -1,1 +1,1 @@
-"""Exact arithmetic: dyadic numbers and rationals."""
+"""Exact and multiple-precision arithmetic: dyadic numbers, rationals, decimals, and matrix products in slices."""

@@ -1,7 +1,7 @@
-"""Limit the work of exact and decimal arithmetic, which may take a thousand times as long as float64.
+"""Limit the work of exact and decimal arithmetic, which may be a thousand times slower than float64.
 
-Work is counted in multiply-adds of 70 decimal digits, each some tenths of a microsecond, and not in seconds: a fit ends
-with the same result on every machine. Without a limit, as in ``verify``, nothing is counted.
+Work is counted in multiply-adds of 70 decimal digits, each a few tenths of a microsecond, and not in seconds, so that a
+fit gives the same result on every machine. Without a limit, as in ``verify``, nothing is counted.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Work of each last resort of a fit: the decimal solver with its proof, and rational linear programming.
+#: Work budget of each fallback of a fit: the decimal solver with its proof, and rational linear programming.
 OF_A_FIT = 1e7
 
 
 class OverBudget(Exception):
-    """The work exceeds its limit (control flow: users never see it)."""
+    """The work budget is exhausted (control flow; never shown to users)."""
 
 
 class _Left(threading.local):
-    """Work that is left."""
+    """Remaining work of this thread."""
 
     work = math.inf
 
@@ -29,7 +29,7 @@ _LEFT = _Left()
 
 
 def spend(work: float) -> None:
-    """Count work that is about to be done, or raise OverBudget."""
+    """Deduct work that is about to be done from the budget, or raise OverBudget."""
     _LEFT.work -= work
     if _LEFT.work < 0.0:
         raise OverBudget
@@ -37,7 +37,7 @@ def spend(work: float) -> None:
 
 @contextmanager
 def at_most(work: float) -> Iterator[None]:
-    """Limit the work inside, or leave an outer limit that is tighter."""
+    """Limit the work in this context; a tighter outer limit still applies."""
     before = _LEFT.work
     _LEFT.work = granted = min(before, work)
     try:

@@ -1,4 +1,4 @@
-"""Vectors and matrices of Decimals: arrays of objects, and the little linear algebra that is needed."""
+"""Vectors and matrices of Decimals as object arrays, with the linear algebra that the solvers need."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from linsep.exact.budget import spend
 from linsep.interrupts import check
 
 Mask = npt.NDArray[np.bool_]
-#: Arrays of Decimals; numpy knows no more about them than that they are objects.
+#: Arrays of Decimals, which numpy types only as objects.
 Decimals = Any
 
 DIGITS = 70
-#: Multiply-adds of an iteration up to which decimal arithmetic is worth its time: some tenths of a second.
+#: Most multiply-adds per iteration for which decimal arithmetic is used: a few tenths of a second.
 LARGEST = 400_000
-#: Columns of a Hessian that cost as much as all that is computed for a row besides it.
+#: Work per row besides the Hessian, in columns of the Hessian.
 _OVERHEAD = 10
 ZERO, ONE = Decimal(0), Decimal(1)
 
@@ -30,18 +30,18 @@ _convert = np.frompyfunc(Decimal, 1, 1)
 
 
 def multiply_adds(rows: int, coefficients: int) -> int:
-    """Work of an iteration of Newton's method: the Hessian and its factor."""
+    """Work of one Newton iteration in multiply-adds: the Hessian and its Cholesky factor."""
     return rows * (coefficients + _OVERHEAD) ** 2 + coefficients**3 // 2
 
 
 def worthwhile(rows: int, coefficients: int) -> bool:
-    """Whether a problem of this size is solved in decimal arithmetic within seconds."""
+    """Return whether a problem of this size can be solved in decimal arithmetic within seconds."""
     return multiply_adds(rows, coefficients) <= LARGEST
 
 
 @contextmanager
 def many_digits(digits: int = DIGITS) -> Iterator[None]:
-    """Decimal arithmetic of so many digits with exponents of any size."""
+    """Context with decimal arithmetic of ``digits`` digits and unlimited exponents."""
     with decimal.localcontext() as context:
         context.prec = digits
         context.Emax, context.Emin = decimal.MAX_EMAX, decimal.MIN_EMIN
@@ -49,7 +49,7 @@ def many_digits(digits: int = DIGITS) -> Iterator[None]:
 
 
 def decimals(values: Any) -> Decimals:
-    """Float64 numbers, without rounding."""
+    """Convert float64 numbers to Decimals without rounding."""
     return _convert(np.asarray(values, dtype=np.float64))
 
 
@@ -59,29 +59,29 @@ def zeros(*shape: int) -> Decimals:
 
 
 def only(mask: Mask, values: Any) -> Decimals:
-    """The values where the mask holds, 0 elsewhere."""
+    """Return the values where the mask is true, 0 elsewhere."""
     return np.where(mask, values, zeros(*mask.shape))
 
 
 def floats(values: Decimals) -> FloatArray:
-    """Every number rounded to float64."""
+    """Round every number to float64."""
     return np.array([float(x) for x in values.ravel()]).reshape(values.shape)
 
 
 def two_floats(values: Decimals) -> tuple[FloatArray, FloatArray]:
-    """Every number as an unevaluated sum of two float64 numbers."""
+    """Represent every number as an unevaluated sum of two float64 numbers."""
     high = floats(values)
     return high, floats(values - decimals(high))
 
 
 def powers_of_two(sizes: FloatArray) -> Decimals:
-    """2^-k for sizes of at most 2^k."""
+    """2^-k, where k is the exponent with 2^(k-1) <= size < 2^k; 1 where the size is 0."""
     exponents = np.where(sizes > 0.0, np.frexp(sizes)[1], 0)
     return np.array([Decimal(2) ** -int(k) for k in exponents], dtype=object)
 
 
 def count_work(multiply_adds: float) -> None:
-    """Count multiply-adds of as many digits as numbers have now."""
+    """Count multiply-adds at the current precision against the work budget."""
     spend(multiply_adds * decimal.getcontext().prec / DIGITS)
 
 
@@ -96,7 +96,7 @@ def gram(B: Decimals, h: Decimals) -> Decimals:
 
 
 def cholesky(H: Decimals) -> Decimals:
-    """Lower triangular L with L L' = H; directions without curvature are given a third of the digits less than H."""
+    """Lower triangular L with L L' = H; each pivot is increased by H_jj 10^(-2/3 digits), in case H is singular."""
     p = len(H)
     flat = Decimal(10) ** -(decimal.getcontext().prec * 2 // 3)
     L = zeros(p, p)

@@ -1,4 +1,4 @@
-"""Vectors of dyadic rationals: Python integers times one power of two, no rounding anywhere."""
+"""Vectors of dyadic rationals: Python integers times a common power of two, computed without rounding."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Integers = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class Dyadic:
-    """The vector ``num * 2**exp``."""
+    """Exact vector ``num * 2**exp``."""
 
     num: Integers
     exp: int
 
     @classmethod
     def of(cls, values: Any) -> Dyadic:
-        """Finite floats, exactly."""
+        """Convert finite floats exactly."""
         return cls(*_integers(np.atleast_1d(np.asarray(values, dtype=np.float64))))
 
     def _align(self, other: Dyadic) -> tuple[Integers, Integers, int]:
@@ -47,11 +47,11 @@ class Dyadic:
         return Dyadic(np.abs(self.num), self.exp)
 
     def halve(self, times: int = 1) -> Dyadic:
-        """Divided by 2**times."""
+        """Divide by 2**times."""
         return Dyadic(self.num, self.exp - times)
 
     def positive(self) -> Dyadic:
-        """max(., 0)."""
+        """Elementwise max(., 0)."""
         return Dyadic(np.maximum(self.num, 0), self.exp)
 
     def at_most(self, other: Dyadic) -> Dyadic:
@@ -60,32 +60,32 @@ class Dyadic:
         return Dyadic(np.minimum(a, b), exp)
 
     def take(self, where: BoolArray) -> Dyadic:
-        """The entries where the mask holds."""
+        """Entries where the mask is true."""
         return Dyadic(self.num[where], self.exp)
 
     def sum(self) -> Fraction:
-        """The sum as one rational number."""
+        """Sum of the entries as a rational number."""
         return rational(sum(self.num.tolist()), self.exp)
 
     def fractions(self) -> list[Fraction]:
-        """Every entry as a rational number."""
+        """Entries as rational numbers."""
         return [rational(num, self.exp) for num in self.num.tolist()]
 
     def floats(self) -> FloatArray:
-        """Every entry rounded to float64, infinite beyond."""
+        """Entries rounded to float64; infinite if they overflow."""
         return np.array([nearest(x) for x in self.fractions()])
 
 
 @dataclass(frozen=True, eq=False)
 class DyadicRows:
-    """A block of rows, one power of two per column, so that features of any size stay compact."""
+    """A block of rows with one power of two per column, so that features of any scale stay compact."""
 
     num: Integers
     exps: list[int]
 
     @classmethod
     def of(cls, block: FloatArray) -> DyadicRows:
-        """Finite floats, exactly."""
+        """Convert finite floats exactly."""
         columns = [_integers(column) for column in block.T]
         num = np.empty(block.shape, dtype=object)
         for j, (integers, _) in enumerate(columns):
@@ -93,12 +93,12 @@ class DyadicRows:
         return cls(num, [exp for _, exp in columns])
 
     def dot(self, w: Dyadic) -> Dyadic:
-        """The product with a vector of d entries."""
+        """Product with a vector of d entries."""
         low, shifts = self._shifts()
         return Dyadic(self.num @ (w.num * shifts), w.exp + low)
 
     def transposed_dot(self, a: Dyadic) -> Dyadic:
-        """The sum of the rows, each times its entry of ``a``."""
+        """Sum of the rows, each multiplied by its entry of ``a``."""
         low, shifts = self._shifts()
         return Dyadic((a.num @ self.num) * shifts, a.exp + low)
 
@@ -108,7 +108,7 @@ class DyadicRows:
 
 
 def nearest(x: Fraction) -> float:
-    """The number rounded to float64, infinite beyond."""
+    """Round to float64; infinite on overflow."""
     try:
         return float(x)
     except OverflowError:
@@ -116,7 +116,7 @@ def nearest(x: Fraction) -> float:
 
 
 def below(x: Fraction) -> float:
-    """The largest finite float64 number not above x; minus infinity if there is none."""
+    """Largest finite float64 number <= x; minus infinity if there is none."""
     found = min(nearest(x), sys.float_info.max)
     return found if math.isinf(found) or Fraction(found) <= x else math.nextafter(found, -math.inf)
 
@@ -127,7 +127,7 @@ def rational(num: int, exp: int) -> Fraction:
 
 
 def _integers(values: FloatArray) -> tuple[Integers, int]:
-    """Floats as integers times a common power of two, the largest that serves."""
+    """Express floats as integers times a common power of two, the largest possible."""
     mantissa, exponent = np.frexp(values)
     num = (mantissa * 2.0**53).astype(np.int64)
     exp = exponent.astype(np.int64) - 53

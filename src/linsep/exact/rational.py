@@ -1,4 +1,4 @@
-"""Systems of linear equations over the rational numbers."""
+"""Linear systems over the rational numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from linsep.interrupts import check
 
-#: Whether python-flint is installed; it solves large systems faster, and computes with balls.
+#: Whether python-flint is installed, which solves large systems faster and provides ball arithmetic.
 HAS_FLINT = importlib.util.find_spec("flint") is not None
 
 
 def solve_rational(
     matrix: Sequence[Sequence[Fraction]], rhs: Sequence[Fraction]
 ) -> list[Fraction] | None:
-    """The solution of a square system, without rounding; None if the matrix is singular."""
+    """Solve a square system without rounding; None if the matrix is singular."""
     whole = [_integers([*row, b]) for row, b in zip(matrix, rhs, strict=True)]
     if HAS_FLINT:
         return _by_flint(whole)
@@ -25,11 +25,11 @@ def solve_rational(
 
 
 def independent_columns(gram: Sequence[Sequence[int]]) -> list[int]:
-    """The columns whose Gram matrix is given that do not depend on those before them, by Bareiss's elimination."""
+    """Columns that do not depend on earlier ones, from their Gram matrix, by Bareiss elimination."""
     rows, kept, before = [list(row) for row in gram], [], 1
     for at, top in enumerate(rows):
         check()
-        if top[at] == 0:  # positive semidefinite: nothing is left of this column
+        if top[at] == 0:  # semidefinite: a zero pivot means a dependent column
             continue
         kept.append(at)
         for i in range(at + 1, len(rows)):
@@ -57,7 +57,7 @@ def _by_flint(whole: list[list[int]]) -> list[Fraction] | None:
 
 
 def _by_elimination(whole: list[list[int]]) -> list[Fraction] | None:
-    """Bareiss's elimination: every division by the pivot before leaves no remainder."""
+    """Bareiss elimination: every division by the previous pivot is exact."""
     k, before = len(whole), 1
     for at in range(k):
         check()

@@ -1,9 +1,9 @@
-"""Matrix products in about twice the working precision, with a proven error bound, by ordinary matrix products.
+"""Matrix products in about twice the working precision with a proven error bound, from ordinary matrix products.
 
 Both factors are cut into slices of b bits, relative to the largest entry of each row on the left and of each column on
 the right. If 2 b + log2(terms) <= 53, every product of two slices is a sum of integers below 2^53 (times a power of
-two), so that float64 computes it *exactly*, whatever the order of the additions. What remains are a few exact matrices,
-which are added up in pairs (hi, lo) by Knuth's error-free addition.
+two), so that float64 computes it *exactly* in any order of summation. The resulting exact matrices are added as pairs
+(hi, lo) by Knuth's error-free addition.
 
 Ozaki, Ogita, Oishi and Rump, Error-free transformations of matrix multiplication, Numerical Algorithms 59, 2012.
 """
@@ -20,18 +20,18 @@ import scipy.sparse as sp
 from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import check
 
-#: Slices of each factor.
+#: Number of slices per factor.
 _SLICES = 4
 #: Relative error of a few additions of pairs (hi, lo); each costs at most 2^-104 (Joldes, Muller and Popescu 2017).
 PAIR_ERROR = 2.0**-98
-#: Bound on what underflow takes from a product.
+#: Bound on the underflow error of a product.
 _UNDERFLOW = 2.0**-1060
-#: Exponent of a row without entries: it has no error.
+#: Exponent of a row without entries, which has no error.
 _NONE = -5000
 
 
 class Pair(NamedTuple):
-    """Unevaluated sums hi + lo with |lo| <= ulp(hi)/2, and a bound on their absolute errors."""
+    """Unevaluated sums hi + lo with |lo| <= ulp(hi)/2, and bounds on their absolute errors."""
 
     hi: FloatArray
     lo: FloatArray
@@ -39,42 +39,42 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, values: FloatArray) -> Pair:
-        """Exact numbers."""
+        """Pair of exact numbers, with lo and error 0."""
         zero = np.zeros_like(values)
         return cls(values, zero, zero)
 
     def plus(self, other: Pair) -> Pair:
-        """The sum, again as a pair."""
+        """Return the sum as a pair."""
         s, e = two_sum(self.hi, other.hi)
         hi, lo = two_sum(s, e + (self.lo + other.lo))
         size = np.abs(self.hi) + np.abs(other.hi)
         return Pair(hi, lo, self.error + other.error + PAIR_ERROR * size)
 
     def times(self, by: tuple[float, float]) -> Pair:
-        """The product with a pair of numbers."""
+        """Return the product with a scalar pair."""
         p, e = two_product(self.hi, np.full_like(self.hi, by[0]))
         hi, lo = two_sum(p, e + (self.hi * by[1] + self.lo * by[0]))
         error = self.error * abs(by[0]) * (1.0 + 2.0**-40) + PAIR_ERROR * np.abs(hi) + _UNDERFLOW
         return Pair(hi, lo, error)
 
     def times_sign(self, sign: FloatArray) -> Pair:
-        """The product with signs, which is exact."""
+        """Return the exact product with signs."""
         return Pair(sign * self.hi, sign * self.lo, self.error)
 
     def column(self, k: int) -> Pair:
-        """One column of matrices."""
+        """Column k of a pair of matrices."""
         return Pair(self.hi[:, k], self.lo[:, k], self.error[:, k])
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """fl(a + b) and what rounding took from it, exactly (Knuth)."""
+    """fl(a + b) and its rounding error, exactly (Knuth)."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """fl(a b) and what rounding took from it, exactly but for over- and underflow (Dekker, Veltkamp)."""
+    """fl(a b) and its rounding error, exactly up to overflow and underflow (Dekker, Veltkamp)."""
     p = a * b
     a_hi, b_hi = _upper_half(a), _upper_half(b)
     a_lo, b_lo = a - a_hi, b - b_hi
@@ -90,12 +90,12 @@ def product(A: Any, B: FloatArray) -> Pair:
     """A B for A (n, m), dense or CSR, and B (m, k), with n and m below 2^20 or so.
 
     Let 2^e_i and 2^f_j bound row i of A and column j of B. Slice s of either factor, from 0, is at most 2^(-s b) of
-    that, what is left after S slices 2^(-S b). Leaving out all pairs s + t >= S therefore costs at most
-    (S + 2) m 2^(e + f - S b); ``Pair.plus`` pays for adding up the others.
+    that, and the remainder after S slices 2^(-S b). Omitting all pairs s + t >= S therefore costs at most
+    (S + 2) m 2^(e + f - S b); ``Pair.plus`` accounts for the errors of summing the others.
     """
     inner = A.shape[1]
     bits = int((53 - math.ceil(math.log2(inner + 2))) // 2)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes NaN
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow becomes NaN
         left, e = _slices(A, 1, bits)
         right, f = _slices(B, 0, bits)
         total = Pair.of(np.zeros((A.shape[0], B.shape[1])))
@@ -109,9 +109,9 @@ def product(A: Any, B: FloatArray) -> Pair:
 
 
 def scaled_product(A: Any, B: FloatArray) -> Pair:
-    """A B, with powers of two taken out of the rows of B and put into the columns of A beforehand.
+    """A B, after moving powers of two from the rows of B to the columns of A.
 
-    "Large" and "small" are then told apart by the products a_ij b_jk and not by the units of a column.
+    The slices then depend on the size of the products a_ij b_jk and not on the units of a column.
     """
     largest = np.abs(B).max(axis=1, initial=0.0)
     exponent = np.where(largest > 0.0, np.frexp(largest)[1], _NONE)
@@ -120,12 +120,12 @@ def scaled_product(A: Any, B: FloatArray) -> Pair:
 
 
 def transpose(A: Any) -> Any:
-    """A', in a storage whose rows are sliced."""
+    """A' in a format whose rows can be sliced."""
     return A.T.tocsr() if sp.issparse(A) else A.T
 
 
 def _ldexp(values: FloatArray, e: IntArray, f: IntArray) -> FloatArray:
-    """values 2^e 2^f, in two steps: the sum of exponents may be beyond those of float64 though the result is not."""
+    """values 2^e 2^f in two steps, since e + f may exceed the float64 range although the result does not."""
     half = (e + f) // 2
     return np.asarray(np.ldexp(np.ldexp(values, half), e + f - half))
 
@@ -139,7 +139,7 @@ def _scale_columns(A: Any, exponent: npt.NDArray[Any]) -> Any:
 
 
 def _slices(A: Any, axis: int, bits: int) -> tuple[list[Any], IntArray]:
-    """Slices of A 2^-e, largest first, and exponents e with |A| <= 2^e along the axis, kept as a dimension of one."""
+    """Slices of A 2^-e, largest first, and exponents e with |A| <= 2^e along the axis (kept with length 1)."""
     sparse = sp.issparse(A)
     largest = _maxima(A, axis)
     exponent = np.where(largest > 0.0, np.frexp(largest)[1], _NONE).astype(np.int64)
@@ -157,7 +157,7 @@ def _slices(A: Any, axis: int, bits: int) -> tuple[list[Any], IntArray]:
 
 
 def _maxima(A: Any, axis: int) -> FloatArray:
-    """Largest |a| along the axis, which remains as a dimension of one; sparse rows along axis 1 only."""
+    """Largest |a| along the axis, kept with length 1; sparse matrices support axis 1 only."""
     if not sp.issparse(A):
         return np.asarray(np.abs(A).max(axis=axis, keepdims=True, initial=0.0))
     if not A.shape[1]:

@@ -1,19 +1,19 @@
-"""Losses as functions of the margin, in numpy. Kernels and certificates are tested against these formulas.
+"""Losses as functions of the margin, in numpy; kernels and certificates are tested against these formulas.
 
 A pointwise loss ``l`` acts on the margin ``m = sigma z + offset`` of a score ``z = x.w + b``:
 
 * classification, y in {-1, +1}: ``sigma = y``, ``offset = 0``;
 * regression on a target t: ``sigma = 1``, ``offset = centre - t``, so that ``centre - m = t - z``.
 
-A loss with a field ``centre`` is a function of the residual ``centre - m``. Regression sets it to 0: the
-offset is then ``-t`` and no digit of a target is lost, however small it is. A loss without that field is a
-function of ``1 - m``; beside the 1 a target keeps its digits down to 1e-16.
+A loss with a field ``centre`` is a function of the residual ``centre - m``. Regression sets it to 0: the offset is then
+``-t``, and no digits of the target are lost, however small it is. A loss without that field is a function of ``1 - m``,
+which rounds targets to 1e-16.
 
-Every loss has minimum 0 and is pure: it owns no data, no penalty, no intercept. ``conjugate`` is the
-ordinary convex conjugate ``l*(q) = sup_m (q m - l(m))``, closed at the ends of its domain and +inf
-outside. At a kink ``slope`` is the subgradient nearest to zero.
+Every loss has minimum 0 and depends on the margin only: data, penalty and intercept are no part of it. ``conjugate`` is
+the convex conjugate ``l*(q) = sup_m (q m - l(m))``, closed at the ends of its domain and +inf outside. At a kink
+``slope`` is the subgradient nearest to zero.
 
-Your own loss is a few lines::
+A loss of your own takes a few lines::
 
     @dataclass(frozen=True)
     class Quartic(Loss):
@@ -104,8 +104,8 @@ _TYPES: dict[str, type[Loss]] = {
 #: Names of the losses.
 NAMES: tuple[str, ...] = tuple(_TYPES)
 _DEFAULTS = {name: kind() for name, kind in _TYPES.items()}
-#: Names that scikit-learn and American spelling give to losses; :func:`get` accepts them, too. Values are
-#: scikit-learn's: "squared_error" is half of "squared", "modified_huber" max(0, 1 - m)^2, continued by -4 m below -1.
+#: Aliases from scikit-learn and American spelling, which :func:`get` also accepts. Values are scikit-learn's:
+#: "squared_error" is half of "squared", "modified_huber" is max(0, 1 - m)^2, continued by -4 m below -1.
 ALIASES: dict[str, Loss] = {
     "log_loss": _DEFAULTS["logistic"],
     "absolute_error": _DEFAULTS["absolute"],
@@ -117,7 +117,7 @@ ALIASES: dict[str, Loss] = {
 
 
 def names_with(fact: str) -> tuple[str, ...]:
-    """Names of the losses for which ``fact``, an attribute of :class:`Loss`, is true.
+    """Return the names of the losses for which ``fact``, an attribute of :class:`Loss`, is true.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def get(loss: str | Loss) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        A name in ``NAMES``, a name of scikit-learn for the same loss, or a loss.
+        A name in ``NAMES``, scikit-learn's name for one of these losses, or a loss.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def get(loss: str | Loss) -> Loss:
     Raises
     ------
     BadInput
-        If there is no such loss (the message lists them), or if the formulas or facts of one of your own contradict
+        If there is no such loss (the message lists them), or if the formulas or facts of a user-defined loss contradict
         each other.
 
     See Also

@@ -1,7 +1,7 @@
-"""Two questions a user can put to any loss: is it convex, does it lie above the 0-1 loss?
+"""Numerical tests of a loss: is it convex, and does it lie above the 0-1 loss?
 
-Both look at finitely many margins. A "no" comes with a witness that anyone can check by hand; a "yes"
-means that no witness was found among the margins tried, and says which.
+Both evaluate finitely many margins. A failure comes with a witness that can be checked by hand; success means that no
+witness was found among the margins tried, which the result reports.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Function = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class ConvexityCheck:
-    """Answer of :func:`is_convex`; true or false in a condition.
+    """Result of :func:`is_convex`; true or false in a condition.
 
-    ``witness`` is (a, b, t) with l(t a + (1-t) b) > t l(a) + (1-t) l(b), and ``excess`` the difference.
+    ``witness`` is (a, b, t) with l(t a + (1-t) b) > t l(a) + (1-t) l(b), and ``excess`` is the difference.
     """
 
     convex: bool
@@ -46,9 +46,9 @@ class ConvexityCheck:
 
 @dataclass(frozen=True)
 class DominationCheck:
-    """Answer of :func:`dominates_zero_one`; true or false in a condition.
+    """Result of :func:`dominates_zero_one`; true or false in a condition.
 
-    ``margin`` is where the loss lies furthest below the 0-1 loss and ``shortfall`` by how much.
+    ``margin`` is where the loss lies furthest below the 0-1 loss, and ``shortfall`` by how much.
     """
 
     dominates: bool
@@ -77,8 +77,8 @@ def is_convex(
 ) -> ConvexityCheck:
     """Test whether a loss is convex, on chords of all lengths between margins in [low, high].
 
-    Half of the chords join neighbours of a regular grid (they see small dents), half join random
-    margins (they see large ones; the draw is fixed). Differences within rounding are ignored.
+    Half of the chords join neighbours of a regular grid and detect small dents; the other half join random margins and
+    detect large ones (the seed is fixed). Differences within rounding are ignored.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ def is_convex(
     low, high : float
         Range of margins.
     chords : int
-        Number of chords that are tried.
+        Number of chords to try.
 
     Returns
     -------
     ConvexityCheck
-        True or false in a condition; a failure holds a witness.
+        True or false in a condition; holds a witness if the test failed.
 
     See Also
     --------
@@ -123,7 +123,7 @@ def is_convex(
             64 * np.finfo(np.float64).eps * (np.abs(at_a) + np.abs(at_b) + np.abs(a) + np.abs(b))
         )
     excess = np.where(np.isinf(at_a) | np.isinf(at_b), -np.inf, excess)
-    # nan marks a loss that is not a function there: it counts against convexity.
+    # a loss that is NaN somewhere counts as not convex
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess - forgiven)))
     tried = (low, high, 2 * half)
     if excess[worst] <= forgiven[worst]:
@@ -142,29 +142,29 @@ def dominates_zero_one(
 ) -> DominationCheck:
     """Test whether a loss lies above the 0-1 loss, on a regular grid of margins that includes 0 and its neighbours.
 
-    ``ties`` says what a zero margin counts as, see :class:`ZeroOne`. The natural-log logistic loss is
-    0.693 at 0 and does not dominate under either convention; divided by log 2 it does.
+    ``ties`` says how a zero margin counts, see :class:`ZeroOne`. The natural-log logistic loss is 0.693 at 0 and does
+    not dominate under either convention; divided by log 2 it does.
 
     Parameters
     ----------
     loss : Loss or function
         A loss, or a function of an array of margins.
     ties : {"error", "correct"}
-        What a zero margin counts as; see :class:`ZeroOne`.
+        How a zero margin counts; see :class:`ZeroOne`.
     low, high : float
         Range of margins.
     margins : int
-        Number of margins that are tried.
+        Number of margins to try.
 
     Returns
     -------
     DominationCheck
-        True or false in a condition; a failure holds the margin and the shortfall.
+        True or false in a condition; holds the margin and the shortfall if the test failed.
 
     Raises
     ------
     BadInput
-        If ``ties`` is neither of the two.
+        If ``ties`` is neither "error" nor "correct".
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""What a loss that couples the k scores of a row is: facts, a value and a conjugate."""
+"""Base class of losses that couple the k scores of a row: facts, a value and a conjugate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.errors import BadInput
 
 @dataclass(frozen=True)
 class CoupledLoss(ABC):
-    """A loss of k scores z and a label y in 0..k-1 that sees only the differences z_c - z_y.
+    """A loss of k scores z and a label y in 0..k-1 that depends only on the differences z_c - z_y.
 
     Its slopes are p - onehot(y) with p in the simplex, so the dual variables of a row are
     ``U = onehot(y) - p``: they sum to zero over the classes.
@@ -28,7 +28,7 @@ class CoupledLoss(ABC):
 
     @property
     def plain(self) -> CoupledLoss:
-        """The loss itself: losses that couple classes have no factor."""
+        """The loss itself, because coupled losses have no factor."""
         return self
 
     def __post_init__(self) -> None:
@@ -37,7 +37,7 @@ class CoupledLoss(ABC):
 
     @abstractmethod
     def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
-        """l_i of the scores Z (n, k), (n,)."""
+        """Losses l_i (n,) at the scores Z (n, k)."""
 
     @abstractmethod
     def slope(self, Z: FloatArray, labels: IntArray) -> FloatArray:
@@ -45,7 +45,7 @@ class CoupledLoss(ABC):
 
     @abstractmethod
     def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
-        """Bound of |slope|, (n, k), at all scores within ``error`` (n, 1) of Z."""
+        """Bound on |slope|, (n, k), at all scores within ``error`` (n, 1) of Z."""
 
     @abstractmethod
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
@@ -53,8 +53,8 @@ class CoupledLoss(ABC):
 
     @abstractmethod
     def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
-        """Bound of sum_i s_i |U_ic| for each class, from minus the sum of the conjugates and ``mass``."""
+        """Bound on sum_i s_i |U_ic| for each class, from minus the sum of the conjugates and ``mass``."""
 
     @abstractmethod
     def spread(self, r: FloatArray, mass: FloatArray) -> float:
-        """Minus the sum of the conjugates if every row had p = r; ``mass`` is the weight of each class."""
+        """Minus the sum of the conjugates with p = r in every row; ``mass`` is the weight of each class."""

@@ -1,4 +1,4 @@
-"""The multiclass hinge of Crammer and Singer, the loss of the multiclass support vector machine."""
+"""The multiclass hinge loss of Crammer and Singer, for the multiclass support vector machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CrammerSinger(CoupledLoss):
     See Also
     --------
     Multinomial : Softmax loss, with probabilities.
-    Hinge : The loss of two classes, of the margin z_y - z_other.
+    Hinge : Two-class loss of the margin z_y - z_other.
 
     Notes
     -----
@@ -48,12 +48,12 @@ class CrammerSinger(CoupledLoss):
     smooth: ClassVar[bool] = False
 
     def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
-        """l_i = max(0, 1 + the best other score - the label's), (n,)."""
+        """l_i = max(0, 1 + best other score - score of the label), (n,)."""
         lead = self._leads(Z, labels)
         return np.asarray(np.maximum(lead.max(axis=1), 0.0))
 
     def slope(self, Z: FloatArray, labels: IntArray) -> FloatArray:
-        """Where the loss is positive, onehot(best other) - onehot(label); else 0."""
+        """onehot(best other) - onehot(label) where the loss is positive, else 0."""
         rows, lead = np.arange(len(labels)), self._leads(Z, labels)
         best = lead.argmax(axis=1)
         violated = (lead[rows, best] > 0.0).astype(np.float64)
@@ -63,7 +63,7 @@ class CrammerSinger(CoupledLoss):
         return slope
 
     def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
-        """1 for the classes that may lead and for the label, if any may; else 0."""
+        """1 for the label and all classes that may attain the maximum, if the loss may be positive; else 0."""
         lead = self._leads(Z, labels)
         top = lead.max(axis=1, keepdims=True)
         steep = ((lead >= top - 4.0 * error) & (lead > -2.0 * error)).astype(np.float64)
@@ -75,7 +75,7 @@ class CrammerSinger(CoupledLoss):
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
         """Minus the sum of Q off the label, (n,); +inf where p = Q + onehot(labels) leaves the simplex.
 
-        The entries off the label define p, as in ``Multinomial``.
+        p is defined by the entries off the label, as in ``Multinomial``.
         """
         rows = np.arange(len(labels))
         off = np.array(Q, dtype=np.float64)
@@ -86,11 +86,11 @@ class CrammerSinger(CoupledLoss):
         return np.where(inside & (rest <= 1.0 + slack), -np.minimum(rest, 1.0), math.inf)
 
     def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
-        """The sum of s p off the label: no |U_ic| exceeds that of its row."""
+        """Sum of s p off the label, which bounds each |U_ic| summed over the rows."""
         return np.minimum(2.0 * mass, entropy)
 
     def spread(self, r: FloatArray, mass: FloatArray) -> float:
-        """Sum over the classes of mass (1 - r)."""
+        """Sum over classes of mass (1 - r)."""
         return float(mass @ (1.0 - r))
 
     @staticmethod

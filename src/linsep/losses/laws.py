@@ -1,8 +1,8 @@
-"""Numerical check of the formulas and facts of a loss that a user has written.
+"""Numerical check of the formulas and facts of a user-defined loss.
 
-A certificate is as true as the conjugate that it is computed with. The Fenchel-Young inequality at all pairs of margins
-and slopes, with equality at the slope of each margin, ties value, slope and conjugate together; the facts are compared
-with the formulas. The check looks at finitely many margins, and forgives what rounding explains.
+A certificate is only as good as the conjugate it is computed with. The Fenchel-Young inequality at all pairs of margins
+and slopes, with equality at the slope of each margin, relates value, slope and conjugate; the facts are compared with
+the formulas. The check evaluates finitely many margins, and tolerates rounding errors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from linsep.errors import BadInput, Refused
 from linsep.losses.loss import Loss, zero_margin
 
 _MARGINS = np.concatenate([np.linspace(-8.0, 8.0, 65), np.linspace(-0.96, 1.96, 32)])
-#: Relative errors that count as rounding of the user's formulas.
+#: Relative errors of the user's formulas that are attributed to rounding.
 _FORGIVEN = 1e-6
 
 
 def check_laws(loss: Loss) -> None:
-    """Refuse a convex loss whose formulas or facts contradict each other; those of linsep are tested elsewhere."""
+    """Raise if formulas or facts of a user-defined convex loss contradict each other; built-in losses are skipped."""
     loss = loss.plain
     if type(loss).__module__.startswith("linsep.") or not loss.convex:
         return
@@ -145,7 +145,7 @@ def _contradiction(loss: Loss, what: str) -> BadInput:
 
 
 def require_convex(loss: Loss) -> Loss:
-    """Return the loss, or raise if it is not convex: duality proves nothing about its minimum."""
+    """Return the loss, or raise if it is not convex, because duality then proves nothing about its minimum."""
     if not loss.convex:
         raise Refused(
             f"the loss {loss.name!r} is not convex, so its minimum cannot be certified; use "

@@ -1,4 +1,4 @@
-"""What a pointwise loss is: facts and four functions of the margin."""
+"""Base class of pointwise losses: facts and four functions of the margin."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ class Loss(ABC):
     #: Whether the slope is continuous, so that Newton's method applies.
     smooth: ClassVar[bool] = True
     convex: ClassVar[bool] = True
-    #: Whether the loss suits class labels.
+    #: Whether the loss can be used with class labels.
     classification: ClassVar[bool] = True
-    #: Whether the loss is a function of the residual centre - m, and so suits numeric targets.
+    #: Whether the loss is a function of the residual centre - m, so that it can be used with numeric targets.
     regression: ClassVar[bool] = False
     #: Whether scores map to probabilities, see ``proba``.
     probabilistic: ClassVar[bool] = False
-    #: The slope is negative at every margin: separable rows leave no minimiser without a penalty.
+    #: Whether the slope is negative at every margin, so that separable data have no minimiser without a penalty.
     recedes: ClassVar[bool] = False
-    #: The compiled dual coordinate ascent (kernels/dual/coordinate_ascent.hpp) has a step for this kernel.
+    #: Whether the compiled dual coordinate ascent (kernels/dual/coordinate_ascent.hpp) has a step for this kernel.
     native_ascent: ClassVar[bool] = False
 
     @property
     def conjugate_quadratic(self) -> float | None:
-        """q >= 0, if l*(-u) = q u^2 - zero_margin u on all of ``domain``; None if the conjugate is another function.
+        """q >= 0 if l*(-u) = q u^2 - zero_margin u on all of ``domain``; None if the conjugate has another form.
 
-        The domain, the zero margin and q define the whole loss: with the residual r = zero_margin - m it is the
-        maximum of u r - q u^2 over the domain. For q = 0 it is piecewise linear, for q > 0 piecewise quadratic.
+        The domain, the zero margin and q then define the loss: with the residual r = zero_margin - m, it is the maximum
+        of u r - q u^2 over the domain. It is piecewise linear for q = 0 and piecewise quadratic for q > 0.
         """
         return None
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """Margins at which slope or curvature jump, for losses with a ``conjugate_quadratic``; else none."""
+        """Margins at which slope or curvature jump, for losses with a ``conjugate_quadratic``; otherwise empty."""
         q, centre = self.conjugate_quadratic, zero_margin(self)
         if q is None:
             return ()
@@ -59,27 +59,27 @@ class Loss(ABC):
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps, for losses with a ``conjugate_quadratic``; else none."""
+        """Margins at which the slope jumps, for losses with a ``conjugate_quadratic``; otherwise empty."""
         return self.breakpoints if self.piecewise_linear else ()
 
     @property
     def piecewise_linear(self) -> bool:
-        """Whether the loss is made of straight lines: the conjugate is linear on its domain."""
+        """Whether the loss is piecewise linear, so that the conjugate is linear on its domain."""
         return self.conjugate_quadratic == 0.0
 
     @property
     def dead_zone(self) -> tuple[float, float] | None:
-        """(q, epsilon), if l*(-u) = q u^2 + epsilon |u| - zero_margin u on all of ``domain``; None if it does not.
+        """(q, epsilon) if l*(-u) = q u^2 + epsilon |u| - zero_margin u on all of ``domain``; otherwise None.
 
-        Such a loss is that of the ``conjugate_quadratic`` q at the residual moved towards 0 by epsilon, and no further.
+        It is the loss with ``conjugate_quadratic`` q of the residual soft-thresholded by epsilon.
         """
         return None
 
     @property
     def absolute_terms(self) -> tuple[tuple[tuple[float, float], ...], float] | None:
-        """((a_k, c_k), ...) and g, if l(m) = sum_k a_k |r - c_k| + g r up to a constant, r = zero_margin - m; or None.
+        """((a_k, c_k), ...) and g if l(m) = sum_k a_k |r - c_k| + g r up to a constant, r = zero_margin - m; or None.
 
-        Every loss made of straight lines is of that kind. Its dual variable is u = sum_k a_k u_k + g, |u_k| <= 1.
+        Every piecewise linear loss has this form. Its dual variable is u = sum_k a_k u_k + g, |u_k| <= 1.
         """
         if not self.piecewise_linear:
             return None
@@ -88,13 +88,13 @@ class Loss(ABC):
 
     @property
     def straight_tails(self) -> bool:
-        """Whether the slope may be non-zero where the curvature is 0; assumed of losses that say nothing else."""
+        """Whether the slope may be nonzero where the curvature is 0; assumed unless the loss declares otherwise."""
         q = self.conjugate_quadratic
         return q is None or q == 0.0 or any(end and math.isfinite(end) for end in self.domain)
 
     @property
     def constant_curvature(self) -> bool:
-        """Whether the curvature is the same at every margin, so that one Hessian serves all points."""
+        """Whether the curvature is the same at every margin, so that the Hessian does not depend on the point."""
         return bool(self.conjugate_quadratic) and not any(map(math.isfinite, self.domain))
 
     @property
@@ -104,17 +104,17 @@ class Loss(ABC):
 
     @property
     def soft_margin(self) -> bool:
-        """Whether the loss is linear below margin 1 and 0 beyond, as the hinge: C = inf then means the hard margin."""
+        """Whether the loss is linear below margin 1 and 0 beyond, like the hinge: C = inf then means hard margin."""
         return self.flat_beyond_margin and self.kinks == (1.0,)
 
     @property
     def zero_at_origin(self) -> bool:
-        """Whether the loss is 0 at margin 0 and beyond: w = 0 is optimal, whatever the rows are."""
+        """Whether the loss is 0 at margin 0 and beyond, so that w = 0 is optimal for all data."""
         return self.flat_beyond_margin and zero_margin(self) <= 0.0
 
     @cached_property
     def params(self) -> tuple[float, ...]:
-        """Parameters for the compiled kernel: the width, if there is one, then the centre unless it is 1."""
+        """Parameters of the compiled kernel: the width, if there is one, then the centre unless it is 1."""
         if self.native is None:
             return ()
         width, centre = getattr(self, "width", None), zero_margin(self)
@@ -124,23 +124,23 @@ class Loss(ABC):
 
     @property
     def plain(self) -> Loss:
-        """The loss without a factor, see :class:`linsep.losses.Scaled`: most often the loss itself."""
+        """The loss without a factor, usually the loss itself; see :class:`linsep.losses.Scaled`."""
         return self
 
     @property
     def degree(self) -> int | None:
-        """p, if l(2^k r) = 2^(p k) l'(r) for the residual r = -m, with l' = ``in_units(k)``; None if there is none."""
+        """p if l(2^k r) = 2^(p k) l'(r) for the residual r = -m, with l' = ``in_units(k)``; None if there is none."""
         return None
 
     def in_units(self, exponent: int) -> Loss:
-        """The loss l' of residuals over 2^exponent, see ``degree``."""
+        """Loss l' of residuals divided by 2^exponent; see ``degree``."""
         return self
 
     def for_targets(self) -> Loss:
-        """The loss that regression minimises: with centre 0, if it has a field ``centre``.
+        """Return the loss that regression minimises: with centre 0, if it has a field ``centre``.
 
-        Then the margin is m = z - t, and the residual t - z keeps all digits of the target t. A loss without that
-        field is a function of 1 - m; regression gives it m = z + (1 - t), which rounds targets to 1e-16.
+        The margin is then m = z - t, and the residual t - z keeps all digits of the target t. A loss without that
+        field is a function of 1 - m; regression passes it m = z + (1 - t), which rounds targets to 1e-16.
         """
         if any(found.name == "centre" for found in fields(self)):
             return replace(self, centre=0.0)  # type: ignore[call-arg]
@@ -177,11 +177,11 @@ class Loss(ABC):
         return np.zeros(np.broadcast(m, t).shape)
 
     def best_constant(self, plus: float, minus: float) -> float | None:
-        """Intercept b that minimises plus l(b) + minus l(-b), both weights positive; None if there is no formula."""
+        """Intercept b that minimises plus l(b) + minus l(-b), for positive weights; None if there is no formula."""
         return None
 
     def proba(self, z: FloatArray) -> FloatArray:
-        """Probability P(y = +1 | score z), for losses whose scores determine one."""
+        """Probability P(y = +1 | score z), for losses whose scores determine it."""
         offered = ", ".join(kind.name for kind in Loss.__subclasses__() if kind.probabilistic)
         raise Refused(
             f"The scores of the {self.name} loss carry no probabilities. Use one of {offered}, or "
@@ -191,9 +191,9 @@ class Loss(ABC):
 
 @dataclass(frozen=True, repr=False)
 class ResidualLoss(Loss):
-    """A loss of the residual r = centre - m that is 0 where it vanishes.
+    """A loss of the residual r = centre - m that is 0 at r = 0.
 
-    On class labels, and by default, ``centre`` is 1. Regression sets it to 0: see :meth:`Loss.for_targets`.
+    ``centre`` is 1 by default, for class labels. Regression sets it to 0: see :meth:`Loss.for_targets`.
     """
 
     regression = True
@@ -211,7 +211,7 @@ class ResidualLoss(Loss):
 
     @property
     def degree(self) -> int | None:
-        """1 for a piecewise linear loss, 2 for a piecewise quadratic one, of residuals about 0."""
+        """1 for a piecewise linear loss, 2 for a piecewise quadratic loss, if the centre is 0; otherwise None."""
         if self.centre != 0.0 or self.conjugate_quadratic is None:
             return None
         return 1 if self.piecewise_linear else 2
@@ -222,7 +222,7 @@ class ResidualLoss(Loss):
 
 
 def zero_margin(loss: Loss) -> float:
-    """Margin at which the residual of a loss is 0: its ``centre`` if it has one (0 for the perceptron), else 1.
+    """Margin at which the residual of a loss is 0: its ``centre`` if it has one (0 for the perceptron), otherwise 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Softmax cross-entropy on k scores, the loss of multinomial logistic regression."""
+"""Softmax cross-entropy of k scores, the loss of multinomial logistic regression."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Multinomial(CoupledLoss):
     See Also
     --------
     CrammerSinger : Multiclass hinge.
-    Logistic : The loss of two classes.
+    Logistic : Two-class loss.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class Multinomial(CoupledLoss):
 
     @property
     def params(self) -> tuple[float, ...]:
-        """The number of classes, for the compiled kernel."""
+        """Number of classes, for the compiled kernel."""
         return (float(self.k),)
 
     def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
@@ -68,7 +68,7 @@ class Multinomial(CoupledLoss):
         return slope
 
     def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
-        """|slope| exp(2 error), at most 1: within e of the scores no probability grows by more than e^(2 e)."""
+        """min(|slope| exp(2 error), 1): if scores change by at most e, no probability grows by more than e^(2 e)."""
         growth = np.exp(np.minimum(2.0 * error, 700.0))
         steep = np.minimum(np.abs(self.slope(Z, labels)) * growth, 1.0)
         return np.where(2.0 * error > 700.0, 1.0, steep)
@@ -86,8 +86,8 @@ class Multinomial(CoupledLoss):
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
         """Minus the entropy of p = Q + onehot(labels), (n,); +inf where p leaves the simplex.
 
-        The entries off the label define p; that of the label is 1 minus their sum, which keeps full
-        accuracy where p_y is near 1, as it is for almost every row of a good fit.
+        p is defined by the entries off the label; p_y is 1 minus their sum, which keeps full accuracy where p_y is
+        near 1, as it is for almost every row of a good fit.
         """
         rows = np.arange(len(labels))
         off = np.array(Q, dtype=np.float64)
@@ -100,9 +100,9 @@ class Multinomial(CoupledLoss):
         return np.where(np.isnan(rest), math.inf, value)
 
     def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
-        """Twice the weight of each class (if the class sums of U vanish; they add what they are)."""
+        """Twice the weight of each class, if the class sums of U vanish; otherwise |residual| is to be added."""
         return 2.0 * mass
 
     def spread(self, r: FloatArray, mass: FloatArray) -> float:
-        """The total weight times the entropy of r."""
+        """Total weight times the entropy of r."""
         return float(mass.sum() * entr(r).sum())

@@ -1,4 +1,4 @@
-"""Losses made of straight lines: hinge, absolute, pinball, epsilon-insensitive, perceptron, and the 0-1 loss itself."""
+"""Piecewise linear losses: hinge, absolute, pinball, epsilon-insensitive, perceptron, and the 0-1 loss itself."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Hinge(Loss):
 
     See Also
     --------
-    SquaredHinge : Smooth.
+    SquaredHinge : Smooth variant.
     HuberisedHinge : Smooth, and linear far from the margin.
     linsep.LinearSVC : The support vector machine.
 
     Notes
     -----
     Certificates use the conjugate ``l*(-u) = -u``, ``0 <= u <= 1``.
-    At an optimum u is 0 for rows beyond the margin, 1 for rows inside it, and between for rows on it.
+    At an optimum u is 0 for rows beyond the margin, 1 for rows inside it, and in between for rows on it.
 
     References
     ----------
@@ -72,8 +72,8 @@ class Absolute(ResidualLoss):
 
     See Also
     --------
-    Pinball : Other quantiles than the median.
-    Huber : Smooth.
+    Pinball : Quantiles other than the median.
+    Huber : Smooth variant.
 
     Notes
     -----
@@ -134,7 +134,7 @@ class Pinball(ResidualLoss):
 
     See Also
     --------
-    Absolute : Twice the loss of the median.
+    Absolute : Twice the pinball loss at the median.
 
     Notes
     -----
@@ -188,7 +188,7 @@ class Pinball(ResidualLoss):
 
 
 def check_epsilon(name: str, epsilon: float) -> None:
-    """Refuse a negative, infinite or missing width of the zone without loss."""
+    """Raise if epsilon, the half width of the zone without loss, is negative, infinite or NaN."""
     if not 0.0 <= epsilon < np.inf:
         raise BadInput(
             f"{name}: epsilon must be a finite number that is not negative, got {epsilon!r}."
@@ -212,7 +212,7 @@ class EpsilonInsensitive(ResidualLoss):
     See Also
     --------
     Absolute : The case epsilon = 0.
-    SquaredEpsilonInsensitive : Smooth.
+    SquaredEpsilonInsensitive : Smooth variant.
 
     Notes
     -----
@@ -283,12 +283,12 @@ class EpsilonInsensitive(ResidualLoss):
 
 @dataclass(frozen=True)
 class Perceptron(Loss):
-    """Perceptron loss max(0, -m), which the updates of the perceptron descend.
+    """Perceptron loss max(0, -m), whose subgradient steps are the updates of the perceptron.
 
     See Also
     --------
     linsep.Perceptron : The learning rule.
-    Hinge : The same with a margin.
+    Hinge : The same loss with a margin of 1.
 
     Notes
     -----
@@ -337,23 +337,23 @@ class Perceptron(Loss):
 class ZeroOne(Loss):
     """0-1 loss: 1 for an error, 0 otherwise; ``ties`` says whether a zero margin is an error (authors disagree).
 
-    ``ties="correct"``: an error is m < 0. ``ties="error"``: an error is m <= 0. Not convex, and its
-    conjugate is finite at 0 only: no dual bound can come from it.
+    ``ties="correct"``: an error is m < 0. ``ties="error"``: an error is m <= 0. The loss is not convex, and its
+    conjugate is finite only at 0, so it gives no dual bound.
 
     Parameters
     ----------
     ties : {"correct", "error"}
-        What a zero margin counts as.
+        How a zero margin counts.
 
     Raises
     ------
     BadInput
-        If ``ties`` is neither of the two.
+        If ``ties`` is neither "correct" nor "error".
 
     See Also
     --------
-    linsep.ZeroOneClassifier : Minimises it.
-    dominates_zero_one : Does a loss lie above it?
+    linsep.ZeroOneClassifier : Minimises this loss.
+    dominates_zero_one : Does a loss lie above this one?
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""Losses made of parabolas and lines with a continuous slope.
+"""Piecewise quadratic losses with a continuous slope.
 
-Squared, squared hinge, Huberised hinge, Huber, squared epsilon-insensitive.
+Squared, squared hinge, Huberised hinge, Huber and squared epsilon-insensitive loss.
 
-The conjugate of each is a parabola on an interval (``Loss.conjugate_quadratic``), or two (``Loss.dead_zone``).
+Each conjugate is a parabola on an interval (``Loss.conjugate_quadratic``), or two parabolas (``Loss.dead_zone``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Squared(ResidualLoss):
     See Also
     --------
     Huber : Robust to outliers.
-    Absolute : The median instead of the mean.
+    Absolute : Fits the median instead of the mean.
 
     Notes
     -----
@@ -88,7 +88,7 @@ class SquaredHinge(Loss):
 
     See Also
     --------
-    Hinge : Its square root; robust to outliers.
+    Hinge : Its square root, more robust to outliers.
     HuberisedHinge : Linear far from the margin.
 
     Notes
@@ -148,14 +148,14 @@ class SquaredHinge(Loss):
 
 @dataclass(frozen=True)
 class HuberisedHinge(Loss):
-    """The hinge with its kink rounded over ``width``.
+    """Huberised hinge loss: the hinge with its kink smoothed over ``width``.
 
     0 for m >= 1, (1-m)^2/(2 width) for 1 - width <= m < 1, and 1 - m - width/2 below.
 
     Parameters
     ----------
     width : float, default 1.0
-        Width over which the kink is rounded.
+        Width over which the kink is smoothed.
 
     Raises
     ------
@@ -164,7 +164,7 @@ class HuberisedHinge(Loss):
 
     See Also
     --------
-    Hinge : The limit of width 0.
+    Hinge : The limit for width 0.
     SquaredHinge : Quadratic throughout.
 
     Notes
@@ -240,8 +240,8 @@ class Huber(ResidualLoss):
 
     See Also
     --------
-    Squared : The limit of a large width.
-    Absolute : The limit of a small width, divided by it.
+    Squared : Twice the limit for a large width.
+    Absolute : The limit for a small width, divided by it.
 
     Notes
     -----
@@ -322,7 +322,7 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     See Also
     --------
     Squared : The case epsilon = 0.
-    EpsilonInsensitive : Robust to outliers.
+    EpsilonInsensitive : More robust to outliers.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Losses that fall for ever: logistic and exponential. Their conjugates are entropies."""
+"""Losses that decrease at every margin: logistic and exponential. Their conjugates are negative entropies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linsep.losses.loss import Loss, inside
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """Logistic loss log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
+    """Logistic loss log(1 + e^-m) with the natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
 
     See Also
     --------
-    linsep.LogisticRegression : Fits it.
+    linsep.LogisticRegression : Fits this loss.
     Exponential : Steeper on errors.
     Multinomial : Several classes.
 
@@ -73,7 +73,7 @@ class Logistic(Loss):
         return inside(-np.asarray(q), 0.0, 1.0, xlogy(u, u) + xlog1py(1.0 - u, -u))
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
-        return self.curvature(np.abs(m) + t)  # falls as |m| grows
+        return self.curvature(np.abs(m) + t)  # decreases in |m|
 
     def best_constant(self, plus: float, minus: float) -> float:
         return math.log(plus / minus)
@@ -88,7 +88,7 @@ class Exponential(Loss):
 
     See Also
     --------
-    Logistic : The same log-odds, robust to outliers.
+    Logistic : Same log-odds, more robust to outliers.
 
     Notes
     -----
@@ -120,7 +120,7 @@ class Exponential(Loss):
         return (0.0, math.inf)
 
     def value(self, m: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):  # +inf is the right answer beyond 1.8e308
+        with np.errstate(over="ignore"):  # +inf is the correct result beyond 1.8e308
             return np.exp(-np.asarray(m))
 
     def slope(self, m: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ _INHERITED = ("smooth", "convex", "classification", "regression", "probabilistic
 
 @dataclass(frozen=True)
 class Scaled(Loss):
-    """Loss times a constant, factor * loss(m). Fitting it with C is fitting the loss itself with factor * C.
+    """Loss times a constant, factor * loss(m). Fitting it with C equals fitting the loss itself with factor * C.
 
     ``Scaled(Scaled(loss, a), b)`` is ``Scaled(loss, b * a)``.
 
@@ -137,7 +137,7 @@ class Scaled(Loss):
         """sup_m (q m - factor l(m)) = factor l*(q/factor)."""
         q = np.asarray(q)
         with np.errstate(over="ignore"):
-            # clipped, so that an end of the domain survives the division
+            # clipped, so that rounding in the division cannot leave the domain
             u = np.clip(-q / self.factor, *self.loss.domain)
         return inside(-q, *self.domain, self.factor * self.loss.conjugate(-u))
 
@@ -151,5 +151,5 @@ class Scaled(Loss):
         return self.loss.proba(z)
 
 
-#: log2(1 + e^-m): 1 at margin 0, so that it lies above the 0-1 loss, as the natural logarithm does not.
+#: log2(1 + e^-m): 1 at margin 0, so that it dominates the 0-1 loss, unlike the natural logarithm.
 LOGISTIC_BASE_2 = Scaled(Logistic(), 1 / math.log(2))

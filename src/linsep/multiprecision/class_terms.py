@@ -1,8 +1,8 @@
-"""Losses of one score per class.
+"""Objective terms of losses with one score per class.
 
-The hinge of Crammer and Singer (``CrammerSinger``) has p >= 0 with sum 1 for the k classes of a row and slacks
-t_c = top - (1[c != y] + z_c - z_y) >= 0 with p_c t_c = 0 at an optimum; the multinomial loss (``Multinomial``) has
-p = softmax(z).
+The hinge loss of Crammer and Singer (``CrammerSinger``) has variables p >= 0 with sum 1 over the k classes of a row and
+slacks t_c = top - (1[c != y] + z_c - z_y) >= 0, with p_c t_c = 0 at an optimum; the multinomial loss (``Multinomial``)
+has p = softmax(z).
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from linsep.exact.decimals import (
 )
 from linsep.multiprecision.terms import Change, Targets, Term, damping, longest_step
 
-#: Multiply-adds that cost as much as an exponential of 70 digits.
+#: Cost of an exponential of 70 digits in multiply-adds.
 _EXP = 20
 
 
 def probabilities(z: Decimals) -> Decimals:
-    """softmax(z), row by row."""
-    count_work(_EXP * z.size * getcontext().prec / DIGITS)  # to which the cost is quadratic
+    """softmax(z) of each row."""
+    count_work(_EXP * z.size * getcontext().prec / DIGITS)  # cost is quadratic in the digits
     top = z.max(axis=1)
     e = np.array([[(x - y).exp() for x in row] for row, y in zip(z, top, strict=True)])
     return e / e.sum(axis=1)[:, None]
 
 
 def _float_probabilities(z: FloatArray) -> FloatArray:
-    """softmax(z), row by row, in float64."""
+    """softmax(z) of each row, in float64."""
     e = np.exp(z - z.max(axis=1, keepdims=True))
     return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
 class _Coupled(Term):
-    """Losses of k scores and a label; theta holds the coefficients of one class after those of another."""
+    """Loss of k scores and a label; theta stacks the coefficients of the classes."""
 
     def __init__(self, A: Decimals, labels: Any, s: Decimals, k: int) -> None:
         self.A, self.s, self.k = A, s, k
@@ -58,7 +58,7 @@ class _Coupled(Term):
         self.P: Decimals = np.full((self.n, k), ONE / k, dtype=object)
 
     def scores(self, step: Decimals) -> Decimals:
-        """Changes of the scores."""
+        """Changes of the scores along a step of theta."""
         count_work(self.A.size * self.k)
         return self.A @ step.reshape(self.k, self.p).T
 
@@ -67,10 +67,10 @@ class _Coupled(Term):
 
     @abstractmethod
     def _weights(self) -> Decimals:
-        """D of the Hessians diag(D) - D D'/sum D of the rows."""
+        """D in the Hessians diag(D) - D D'/sum D of the rows."""
 
     def hessian(self) -> Decimals:
-        """Second derivatives, block by block."""
+        """Second derivatives in theta, assembled from blocks of pairs of classes."""
         D = self.D = self._weights()
         self.total = D.sum(axis=1)
         p, k = self.p, self.k
@@ -88,27 +88,27 @@ class _Coupled(Term):
         return self._adjoint(self.P - self.own)
 
     def _times_hessian(self, dz: Decimals) -> Decimals:
-        """(diag D - D D'/sum D) dz, row by row."""
+        """(diag D - D D'/sum D) dz for each row."""
         mean = (self.D * dz).sum(axis=1) / self.total
         return self.D * (dz - mean[:, None])
 
 
 class Multinomial(_Coupled):
-    """The multinomial loss."""
+    """Multinomial loss."""
 
     def _weights(self) -> Decimals:
         return self.P
 
     def right_hand_side(self, targets: Targets) -> Decimals:
-        """Nothing."""
+        """Return 0: there are no complementarity products."""
         return ZERO
 
     def change(self, step: Decimals, targets: Targets) -> Change:
-        """The change of the scores."""
+        """Changes of the scores."""
         return (self.scores(step),)
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """A step on which the slope grows little faster than the curvature predicts."""
+        """Largest tried step on which the slope grows little faster than the curvature predicts."""
         dz = change[0]
         least = damping(max(dz.max(axis=1) - dz.min(axis=1)))
         own = np.arange(self.n), self.labels
@@ -123,12 +123,12 @@ class Multinomial(_Coupled):
         return longest_step(least, curvature, increase)
 
     def advance(self, change: Change, t: Decimal) -> None:
-        """Take the step."""
+        """Take a step of length t."""
         self.z = self.z + t * change[0]
         self.P = probabilities(self.z)
 
     def value(self) -> Decimal:
-        """The losses to float64."""
+        """Sum of the losses, to float64 accuracy."""
         P = floats(self.P[np.arange(self.n), self.labels])
         with np.errstate(divide="ignore"):
             lost = np.minimum(-np.log(P), 1e6)
@@ -136,7 +136,7 @@ class Multinomial(_Coupled):
         return total
 
     def excess(self, step: Decimals) -> Decimal:
-        """First and second order."""
+        """Increase of the losses after a step of theta, to second order."""
         dz = self.scores(step)
         inner = (self.P * dz).sum(axis=1)
         spread = (self.P * dz * dz).sum(axis=1) - inner * inner
@@ -145,7 +145,7 @@ class Multinomial(_Coupled):
 
 
 class CrammerSinger(_Coupled):
-    """The hinge of Crammer and Singer."""
+    """Hinge loss of Crammer and Singer."""
 
     def __init__(self, A: Decimals, labels: Any, s: Decimals, k: int) -> None:
         super().__init__(A, labels, s, k)
@@ -157,16 +157,16 @@ class CrammerSinger(_Coupled):
 
     @property
     def affine(self) -> Targets:
-        """Products of 0."""
+        """Targets of the predictor: products of 0."""
         return zeros(self.n, self.k)
 
     def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
-        """Products of mu/s, and the second order."""
+        """Targets of the corrector: products of mu/s, with the second-order term."""
         dP, dt = change
         return (mu / self.s)[:, None] - dP * dt
 
     def centring_targets(self, mu: Decimal) -> Targets:
-        """Products of mu/s."""
+        """Targets for centring: products of mu/s."""
         return (mu / self.s)[:, None] + zeros(self.n, self.k)
 
     def _push(self, targets: Targets) -> tuple[Decimals, Decimals]:
@@ -187,7 +187,7 @@ class CrammerSinger(_Coupled):
         return dP, top[:, None] - lead
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """Largest step that keeps p, t >= 0."""
+        """Largest step that keeps p and t nonnegative."""
         t = ONE
         for value, slope in zip((self.P, self.t), change, strict=True):
             for x, y in zip(value.ravel(), slope.ravel(), strict=True):
@@ -196,11 +196,11 @@ class CrammerSinger(_Coupled):
         return t
 
     def advance(self, change: Change, t: Decimal) -> None:
-        """Take the step."""
+        """Take a step of length t."""
         self.P, self.t = self.P + t * change[0], self.t + t * change[1]
 
     def gap(self, change: Change | None = None, t: Decimal = ZERO) -> Decimal:
-        """s times the products."""
+        """Sum of s times the complementarity products."""
         P, slack = self.P, self.t
         if change is not None:
             P, slack = P + t * change[0], slack + t * change[1]
@@ -213,12 +213,12 @@ class CrammerSinger(_Coupled):
         return own[:, None] - self.t
 
     def value(self) -> Decimal:
-        """The losses."""
+        """Sum of the losses."""
         total: Decimal = (self.s * self._leads().max(axis=1)).sum()
         return total
 
     def excess(self, step: Decimals) -> Decimal:
-        """Losses after a step of theta minus losses now."""
+        """Losses after a step of theta minus current losses."""
         dz, leads = self.scores(step), self._leads()
         after = leads + dz - dz[np.arange(self.n), self.labels][:, None]
         total: Decimal = (self.s * (after.max(axis=1) - leads.max(axis=1))).sum()

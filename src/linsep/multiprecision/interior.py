@@ -1,7 +1,7 @@
-"""A primal-dual interior point method in decimal arithmetic, with Mehrotra's predictor and corrector.
+"""Primal-dual interior point method in decimal arithmetic, with Mehrotra's predictor-corrector.
 
 Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optimization 2, 1992. The objective is
-1/2 sum_j ridge_j theta_j^2 plus terms (``terms``). Losses that are curved everywhere take damped Newton steps (Bach,
+1/2 sum_j ridge_j theta_j^2 plus terms (``terms``). Losses that are curved everywhere use damped Newton steps (Bach,
 Self-concordant analysis for logistic regression, Electronic J. Statistics 4, 2010).
 """
 
@@ -31,28 +31,28 @@ from linsep.multiprecision.rounding import best_rounding
 from linsep.multiprecision.terms import Change, Targets, Term
 
 _ITERATIONS = 200
-#: Relative gap of a solution before rounding, in units of tol.
+#: Relative gap to reach before rounding, in units of tol.
 _SOLVED = Decimal("1e-6")
 #: Relative gap that rounding may add without further search, in units of tol.
 _ENOUGH = Decimal("1e-3")
-#: Objective of an exact fit, relative to that of the zero model. Targets of mean 1e15 and deviation 1 have 1e-30.
+#: Objective of an exact fit relative to the zero model. Targets with mean 1e15 and deviation 1 give 1e-30.
 _NOTHING = Decimal("1e-31")
-#: Steps below which the second order does more harm than good.
+#: Step length below which the second-order correction is harmful.
 _SHORT = Decimal("0.1")
-#: Products that are aimed at then, in units of the mean product: larger ones leave room for longer steps.
+#: Centring targets tried in that case, in units of the mean product: larger ones allow longer steps.
 _SHARES = (Decimal("0.5"), Decimal(1), Decimal(100))
 
 
 class Found(NamedTuple):
-    """The solution in units of the columns, and rounded to float64 in those of the user."""
+    """The solution in column units, and rounded to float64 in the user's units."""
 
     theta: Decimals
     rounded: FloatArray
-    excess: Decimal  #: of the rounded solution over the minimum, relative to it; of an exact fit, to the zero model
+    excess: Decimal  #: rounded objective minus minimum, relative to the minimum (exact fits: to the zero model)
 
 
 class NoProgress(Exception):
-    """The iteration ended without a solution."""
+    """The iteration ended without finding a solution."""
 
 
 def solve(
@@ -64,11 +64,11 @@ def solve(
     classes: int = 1,
     longer: Decimal = ONE,
 ) -> Found:
-    """Minimise the terms and 1/2 sum ridge theta^2, or raise NoProgress; the user's coefficients are units * theta.
+    """Minimise the terms plus 1/2 sum ridge theta^2, or raise NoProgress; the user's coefficients are units * theta.
 
-    ``tol`` is the relative gap that the rounded solution is to reach, ``seconds`` what is left of a time limit. Of
-    several classes, what may be added to all of them without a change is chosen so that they add up to 0. What is
-    rounded is ``longer`` times the solution. The work is counted (``exact.budget``).
+    ``tol`` is the relative gap that the rounded solution should reach, ``seconds`` the remaining time. With several
+    classes, a vector that can be added to all of them without changing the objective is chosen so that they sum to 0.
+    The rounded point approximates ``longer`` times the solution. Work is counted (``exact.budget``).
     """
     end = math.inf if seconds is None else perf_counter() + seconds
     state = _Iteration(terms, ridge, classes)
@@ -98,16 +98,16 @@ class _Iteration:
         self.relative_gap = ONE
         self.l1 = sum((term.thresholds(len(ridge)) for term in terms), zeros(len(ridge)))
         free = (ridge == ZERO) & (self.l1 == ZERO)
-        #: coefficients without a penalty in any class
+        #: coefficients that are unpenalised in every class
         self.free = np.flatnonzero(free.reshape(classes, -1).all(axis=0))
         self.unpenalised = bool(free.all())
         self.null = self.size()
 
     def factorise(self) -> None:
-        """Gradient, and the factor of the Hessian.
+        """Compute the gradient and the Cholesky factor of the Hessian.
 
-        What may be added to all classes without a change of the scores has no curvature. It is given some, so that
-        rounding does not drive the coefficients apart; steps have no part in that direction.
+        A vector added to all classes does not change the scores, so that direction has no curvature. Some is added, so
+        that rounding does not drive the coefficients apart; steps have no component in that direction.
         """
         count_work(multiply_adds(len(self.terms[0].s), len(self.ridge)))
         H = np.diag(self.ridge) + sum(term.hessian() for term in self.terms)
@@ -119,26 +119,26 @@ class _Iteration:
         self.g = self.ridge * self.theta + sum(term.gradient() for term in self.terms)
 
     def size(self) -> Decimal:
-        """The objective."""
+        """Current value of the objective."""
         penalty: Decimal = (self.ridge * self.theta * self.theta).sum() / 2
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
     def fits_exactly(self) -> bool:
-        """Whether, without a penalty, the objective is negligible compared with that of the zero model."""
+        """Return whether the objective is negligible relative to the zero model; only without a penalty."""
         return self.unpenalised and self.size() <= _NOTHING * self.null
 
     def is_solved(self, tol: float) -> bool:
-        """Whether the gap is negligible compared with tol, or small and no longer falling."""
+        """Return whether the gap is negligible relative to tol, or small and no longer falling."""
         before, now = self.relative_gap, self.shortfall()
         ended = now <= Decimal(tol) * _ENOUGH and 2 * now > before
         return ended or now <= Decimal(tol) * _SOLVED
 
     def shortfall(self) -> Decimal:
-        """Gap and infeasibility of the point and its dual point, relative to the objective.
+        """Gap and infeasibility of the primal and dual point, relative to the objective.
 
-        A gradient g costs the dual bound g^2/ridge. Without a ridge, an absolute penalty asks for dual variables
-        that are shorter by the share g/l1; without any penalty the cost is about the product of g and theta. The
-        first of the terms has the rows.
+        A gradient g costs the dual bound g^2/ridge. Without a ridge, an L1 penalty requires dual variables shrunk by
+        the fraction g/l1; without any penalty the cost is about the product of g and theta. The first term holds the
+        losses of the rows.
         """
         gap = sum((term.gap() + term.infeasibility() for term in self.terms), ZERO)
         y, size = forward(self.L, self.g), self.size()
@@ -152,7 +152,7 @@ class _Iteration:
         return self.relative_gap
 
     def excess_of(self, longer: Decimal) -> Callable[[Decimals], Decimal]:
-        """The objective after a step from a multiple of theta, minus that of now."""
+        """Return a function of a step from ``longer`` times theta: its objective minus the current one."""
         more = (longer - 1) * self.theta
 
         def excess(step: Decimals) -> Decimal:
@@ -163,7 +163,7 @@ class _Iteration:
         return excess
 
     def centre(self) -> None:
-        """Let coefficients without any penalty add up to 0 over several classes."""
+        """Shift unpenalised coefficients so that they sum to 0 over the classes."""
         if self.classes == 1:
             return
         by_class, free = self.theta.reshape(self.classes, -1), self.free
@@ -185,7 +185,7 @@ class _Iteration:
         )
 
     def step(self) -> None:
-        """Predict, correct, and go as far as all products stay positive."""
+        """Take the longest predictor-corrector step that keeps all products positive."""
         step, change = self._direction([term.affine for term in self.terms])
         if self.count:
             step, change = self._correct(step, change)

@@ -1,9 +1,9 @@
-"""Round a solution to float64 so that the objective suffers least.
+"""Round a solution to float64 with the smallest increase of the objective.
 
-The objective near its minimum is about |L'(theta - theta*)|^2/2 with the Hessian L L'. The float64 numbers near theta*
-form a lattice, whose nearest point in that norm is not the one that is nearest coefficient by coefficient: columns with
-a large common offset ask for errors that cancel. Babai's method rounds one coefficient after another and adapts those
-that remain (On Lovasz' lattice reduction and the nearest lattice point problem, Combinatorica 6, 1986), best on a
+Near its minimum the objective is about |L'(theta - theta*)|^2/2 above it, with the Hessian L L'. The float64 numbers
+near theta* form a lattice, whose nearest point in that norm is not the one nearest in each coefficient: for columns
+with a large common offset the errors must cancel. Babai's method rounds one coefficient after another and adapts the
+remaining ones (On Lovasz' lattice reduction and the nearest lattice point problem, Combinatorica 6, 1986), best on a
 reduced basis (Lenstra, Lenstra and Lovasz, Factoring polynomials with rational coefficients, Math. Annalen 261, 1982).
 """
 
@@ -20,13 +20,13 @@ from linsep.arrays import FloatArray
 from linsep.exact.decimals import ZERO, Decimals, count_work, decimals, floats, zeros
 from linsep.interrupts import check
 
-#: Coefficients up to which the lattice is reduced.
+#: Most coefficients for which the lattice is reduced.
 _LARGEST = 60
-#: Swaps of the reduction, more than it ever takes.
+#: Limit on the swaps of the reduction, never reached in practice.
 _SWAPS = 4000
-#: Times that all steps of the reduced lattice are tried.
+#: Number of sweeps over all steps of the reduced lattice.
 _SWEEPS = 4
-#: Lovasz' factor.
+#: Factor in the Lovasz condition.
 _LOVASZ = Decimal("0.75")
 
 
@@ -38,15 +38,15 @@ def best_rounding(
     enough: Decimal,
     end: float = math.inf,
 ) -> tuple[FloatArray, Decimal]:
-    """Float64 coefficients near units * theta, and how far their objective is above the minimum: ``enough`` at most.
+    """Float64 coefficients near units * theta, and the excess of their objective over the minimum.
 
-    If there is no such point, the best one that was found.
+    The search stops at the first point with an excess of at most ``enough``; otherwise the best point is returned.
 
-    The search ends when the clock (``time.perf_counter``) reaches ``end``.
+    It also stops when the clock (``time.perf_counter``) reaches ``end``.
     """
     search = _Search(theta * units, units, excess, enough, end)
     grain = _grains(search.exact)
-    basis = (L.T / units) * grain  # columns: the steps of the lattice in the norm of the Hessian
+    basis = (L.T / units) * grain  # columns: lattice steps in the norm of the Hessian
     target = L.T @ theta
     order = len(theta)
     last_first = np.eye(order, dtype=int).astype(object)[:, ::-1]  # the intercept is rounded last
@@ -61,7 +61,7 @@ def best_rounding(
 
 
 class _Search:
-    """The best point so far."""
+    """Best rounded point so far, and the criteria that end the search."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class _Search:
         self.best, self.least = floats(exact), Decimal("inf")
 
     def offer(self, point: FloatArray) -> bool:
-        """Take a point if it is better; whether the search is over."""
+        """Keep a point if it is better; return whether the search is over."""
         if np.isfinite(point).all():
             cost = self.excess((decimals(point) - self.exact) / self.units)
             if cost < self.least:
@@ -84,7 +84,7 @@ class _Search:
         return self.least <= self.enough or perf_counter() > self.end
 
     def descend(self, steps: Decimals) -> None:
-        """Follow steps of a reduced lattice as long as the objective falls: losses with kinks are no quadratic."""
+        """Try steps of a reduced lattice while the objective decreases; losses with kinks are not quadratic."""
         for _ in range(_SWEEPS):
             before = self.least
             for step in (sign * step for step in steps for sign in (1, -1)):
@@ -95,13 +95,13 @@ class _Search:
 
 
 def _grains(exact: Decimals) -> Decimals:
-    """Distances between the float64 numbers next to each coefficient."""
+    """Spacing of the float64 numbers next to each coefficient."""
     spacing = np.spacing(np.abs(floats(exact)))
     return decimals(np.where(spacing > 0.0, spacing, 5e-324))
 
 
 def _orthogonal(basis: Decimals) -> tuple[Decimals, Decimals]:
-    """Gram and Schmidt: directions without unit length, and their squared lengths; columns of the basis."""
+    """Gram-Schmidt orthogonalisation of the columns, not normalised, and the squared lengths."""
     Q = basis.copy()
     count_work(len(basis) * basis.shape[1] ** 2)
     norms = zeros(basis.shape[1])
@@ -118,7 +118,7 @@ def _round_to_integer(x: Decimal) -> Decimal:
 
 
 def _nearest(basis: Decimals, target: Decimals, transform: Decimals) -> Decimals:
-    """Babai's nearest plane: integers of the lattice that ``transform`` turns into the basis."""
+    """Babai's nearest plane method: lattice coordinates of the nearest point, mapped back by ``transform``."""
     Q, norms = _orthogonal(basis)
     rest, found = target.copy(), zeros(basis.shape[1])
     for k in range(basis.shape[1] - 1, -1, -1):
@@ -129,9 +129,9 @@ def _nearest(basis: Decimals, target: Decimals, transform: Decimals) -> Decimals
 
 
 def _reduce(basis: Decimals) -> Decimals:
-    """Integers (order, order) that turn the columns of the basis into short and nearly orthogonal ones.
+    """Integer matrix (order, order) that transforms the columns of the basis to short, nearly orthogonal ones (LLL).
 
-    Column k is Q_k + sum_j<k mu_kj Q_j with the directions Q of Gram and Schmidt; only mu and |Q|^2 are kept (Cohen, A
+    Column k is Q_k + sum_j<k mu_kj Q_j with the Gram-Schmidt directions Q; only mu and |Q|^2 are stored (Cohen, A
     Course in Computational Algebraic Number Theory, 1993, algorithm 2.6.3).
     """
     order = basis.shape[1]
@@ -166,7 +166,7 @@ def _reduce(basis: Decimals) -> Decimals:
 
 
 def _exchange(mu: Decimals, norms: Decimals, k: int) -> None:
-    """Coefficients and squared lengths after columns k - 1 and k changed places."""
+    """Update coefficients and squared lengths after swapping columns k - 1 and k."""
     m = mu[k, k - 1]
     length = norms[k] + m * m * norms[k - 1]
     mu[k, k - 1] = m * norms[k - 1] / length

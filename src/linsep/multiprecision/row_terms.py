@@ -1,13 +1,13 @@
-"""Losses of one score per row, and the absolute penalty.
+"""Objective terms of losses with one score per row, and of the L1 penalty.
 
-A loss made of parabolas and lines has, in the residual r = centre - m, the conjugate l*(-u) = q u^2 - centre u on an
+A piecewise linear or quadratic loss has, in the residual r = centre - m, the conjugate l*(-u) = q u^2 - centre u on an
 interval [low, high]. At an optimum
 
     r = 2 q u + a - c,    a (high - u) = 0,    c (u - low) = 0,    a, c >= 0,
 
-and the interior point method sets s times the two products to mu > 0 (``PiecewiseQuadratic``). An absolute penalty
-l1 |w_j| is such a term with r = -w_j, q = 0 and [low, high] = [-1, 1]. The logistic and exponential losses
-(``Smooth``) need no a, c: u = -l'(m).
+and the interior point method sets s times the two products to mu > 0 (``PiecewiseQuadratic``). An L1 penalty l1 |w_j|
+is such a term with r = -w_j, q = 0 and [low, high] = [-1, 1]. The logistic and exponential losses (``Smooth``) need no
+a and c: u = -l'(m).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linsep.multiprecision.terms import (
     longest_step,
 )
 
-#: u and 1/l'' of a loss in decimals, and u and l'' divided by e^top in float64
+#: Two functions: u and 1/l'' of a loss in decimals, and u and l'' divided by e^top in float64.
 Slopes = tuple[
     Callable[[Decimals], tuple[Decimals, Decimals]],
     Callable[[FloatArray, float], tuple[FloatArray, FloatArray]],
@@ -52,13 +52,13 @@ def exponential_slopes(r: Decimals) -> tuple[Decimals, Decimals]:
 
 
 def logistic_float_slopes(r: FloatArray, top: float) -> tuple[FloatArray, FloatArray]:
-    """u and l'' of the logistic loss over e^top, top <= 0."""
+    """u and l'' of the logistic loss divided by e^top, top <= 0, in float64."""
     u = np.exp(np.minimum(r, 0.0) - top) / (1.0 + np.exp(-np.abs(r)))
     return u, u / (1.0 + np.exp(r))
 
 
 def exponential_float_slopes(r: FloatArray, top: float) -> tuple[FloatArray, FloatArray]:
-    """u and l'' of the exponential loss over e^top."""
+    """u and l'' of the exponential loss divided by e^top, in float64."""
     e = np.exp(r - top)
     return e, e
 
@@ -68,7 +68,7 @@ EXPONENTIAL: Slopes = (exponential_slopes, exponential_float_slopes)
 
 
 class PiecewiseQuadratic(Term):
-    """Losses of parabolas and lines."""
+    """Piecewise linear or quadratic losses with dual variables u, a and c."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class PiecewiseQuadratic(Term):
         self._start()
 
     def _start(self) -> None:
-        """u in the middle of the interval, a and c that make up for the residual."""
+        """Start with u in the middle of its interval and with a and c that satisfy the residual equation."""
         n = len(self.r)
         size = max(sum((abs(x) for x in self.r), ZERO) / max(n, 1), Decimal("1e-300"))
         size = self.scale = size if any(self.r) else ONE
@@ -122,16 +122,16 @@ class PiecewiseQuadratic(Term):
 
     @property
     def affine(self) -> Targets:
-        """Products of 0."""
+        """Targets of the predictor: products of 0."""
         return zeros(len(self.u)), zeros(len(self.u))
 
     def corrector_targets(self, change: Change, mu: Decimal) -> Targets:
-        """Products of mu/s, and the second order."""
+        """Targets of the corrector: products of mu/s, with the second-order term."""
         _, du, da, dc = change
         return only(self.above, mu / self.s + da * du), only(self.below, mu / self.s - dc * du)
 
     def centring_targets(self, mu: Decimal) -> Targets:
-        """Products of mu/s."""
+        """Targets for centring: products of mu/s."""
         return only(self.above, mu / self.s), only(self.below, mu / self.s)
 
     def _errors(self, targets: Targets) -> tuple[Decimals, Decimals, Decimals]:
@@ -154,7 +154,7 @@ class PiecewiseQuadratic(Term):
         return dr, du, da, dc
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """Largest step that keeps u in its interval, and a, c >= 0."""
+        """Largest step that keeps u in its interval and a, c nonnegative."""
         _, du, da, dc = change
         up, down = self._distances()
         t = ONE
@@ -166,13 +166,13 @@ class PiecewiseQuadratic(Term):
         return t
 
     def advance(self, change: Change, t: Decimal) -> None:
-        """Take the step."""
+        """Take a step of length t."""
         dr, du, da, dc = change
         self.r, self.u = self.r + t * dr, self.u + t * du
         self.a, self.c = self.a + t * da, self.c + t * dc
 
     def gap(self, change: Change | None = None, t: Decimal = ZERO) -> Decimal:
-        """s times the products."""
+        """Sum of s times the complementarity products."""
         a, c, (up, down) = self.a, self.c, self._distances()
         if change is not None:
             _, du, da, dc = change
@@ -181,12 +181,12 @@ class PiecewiseQuadratic(Term):
         return total
 
     def infeasibility(self) -> Decimal:
-        """s |u rho|."""
+        """Sum of s |u rho|, with rho the error of the residual equation."""
         rho = self.r - 2 * self.q * self.u - self.a + self.c
         return sum((abs(x) for x in self.s * self.u * rho), ZERO)
 
     def _losses(self, r: Decimals) -> Decimal:
-        """max over the interval of u r - q u^2."""
+        """Sum of s max (u r - q u^2) over u in the interval."""
         total = ZERO
         for x, s, above, below in zip(r, self.s, self.above, self.below, strict=True):
             if self.q > 0:
@@ -199,30 +199,30 @@ class PiecewiseQuadratic(Term):
         return total
 
     def value(self) -> Decimal:
-        """The losses."""
+        """Sum of the losses."""
         return self._losses(self.r)
 
     def excess(self, step: Decimals) -> Decimal:
-        """Losses after a step of theta minus losses now."""
+        """Losses after a step of theta minus current losses."""
         return self._losses(self.r - self.map.apply(step)) - self._losses(self.r)
 
 
 class HardMargin(PiecewiseQuadratic):
-    """Margins of 1 at least: a loss of 0 there and infinite below, u >= 0."""
+    """Constraint that all margins are at least 1: loss 0 there and infinite below, u >= 0."""
 
     def __init__(self, rows: Matrix) -> None:
         ones = np.full(len(rows.B), ONE, dtype=object)
         super().__init__(rows, ones, ones, 0.0, 0.0, math.inf)
 
     def excess(self, step: Decimals) -> Decimal:
-        """First-order increase of 1/2 |w|^2 if w is stretched until the smallest margin is 1 again."""
+        """First-order increase of 1/2 |w|^2 when w is scaled until the smallest margin is 1 again."""
         largest: Decimal = max(self.r - self.map.apply(step))
         price: Decimal = self.u.sum()
         return max(largest, ZERO) * price
 
 
 class AbsolutePenalty(PiecewiseQuadratic):
-    """l1 times the absolute values of some coefficients."""
+    """L1 penalty: l1 times the absolute values of some coefficients."""
 
     def __init__(self, places: Any, units: Decimals, order: int, l1: float) -> None:
         self.penalised = places
@@ -230,12 +230,12 @@ class AbsolutePenalty(PiecewiseQuadratic):
         super().__init__(Coordinates(places, units, order), none, strength, 0.0, -1.0, 1.0)
 
     def thresholds(self, order: int) -> Decimals:
-        """l1 in units of the columns."""
+        """l1 of each coefficient, in column units."""
         return self.map.adjoint(self.s)
 
 
 class Smooth(Term):
-    """Losses that are curved everywhere, their dual variables slaved to the margins."""
+    """Losses that are curved everywhere, whose dual variables are functions of the margins."""
 
     def __init__(self, rows: Map, shift: Decimals, s: Decimals, slopes: Slopes) -> None:
         self.map, self.s, self.r = rows, s, shift.copy()
@@ -251,15 +251,15 @@ class Smooth(Term):
         return -self.map.adjoint(self.s * self.u)
 
     def right_hand_side(self, targets: Targets) -> Decimals:
-        """Nothing."""
+        """Return 0: there are no complementarity products."""
         return ZERO
 
     def change(self, step: Decimals, targets: Targets) -> Change:
-        """The change of r."""
+        """Change of r."""
         return (-self.map.apply(step),)
 
     def max_step(self, change: Change, fraction: Decimal) -> Decimal:
-        """A step on which the slope grows little faster than the curvature predicts."""
+        """Largest tried step on which the slope grows little faster than the curvature predicts."""
         dr = change[0]
         least = damping(max((abs(x) for x in dr), default=ZERO))
         r, along, s = floats(self.r), floats(dr), floats(self.s / max(self.s))
@@ -272,17 +272,17 @@ class Smooth(Term):
         return longest_step(least, float((s * along * along * h).sum()), increase)
 
     def advance(self, change: Change, t: Decimal) -> None:
-        """Take the step."""
+        """Take a step of length t."""
         self.r = self.r + t * change[0]
         self.u, self.inverse = self.slopes(self.r)
 
     def value(self) -> Decimal:
-        """The sum of s u, which is at most the losses: -l' <= l for the logistic and the exponential loss."""
+        """Sum of s u, a lower bound on the losses: -l' <= l for the logistic and the exponential loss."""
         total: Decimal = (self.s * self.u).sum()
         return total
 
     def excess(self, step: Decimals) -> Decimal:
-        """First and second order."""
+        """Increase of the losses after a step of theta, to second order."""
         dr = -self.map.apply(step)
         total: Decimal = (self.s * dr * (self.u + dr / self.inverse / 2)).sum()
         return total

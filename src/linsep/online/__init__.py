@@ -1,6 +1,6 @@
-"""Learning one row at a time: the perceptron and stochastic sub-gradient descent.
+"""Online learning, one row at a time: the perceptron and stochastic sub-gradient descent.
 
-They need random access to the rows, so the data must be in memory. They do not promise an optimum; a certificate
+Both need random access to the rows, so the data must be in memory. Neither guarantees an optimum; a certificate
 states how far the result is from it.
 """
 

@@ -1,9 +1,9 @@
-"""Rows drawn at random, so that the draw depends on what the rows are and not on where they stand.
+"""Random draws of rows that depend on the contents of the rows and not on their order.
 
-Each draw takes row i with probability s_i / sum s: uniform without weights, and weight 2 is the row
-twice. Rows are lined up by a fixed random projection of (x, class), each as long as its weight, and
-a uniform number points into the line. So neither the order of the rows, nor their storage, nor writing
-a row twice instead of giving it weight 2 changes what is learned.
+Each draw takes row i with probability s_i / sum s: uniform without weights, and weight 2 is equivalent to repeating the
+row. Rows are arranged on a line in the order of a fixed random projection of (x, class), each with a length equal to
+its weight, and a uniform random number selects a point of the line. So neither the order of the rows, nor their
+storage, nor repeating a row instead of giving it weight 2 changes what is learned.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Memory
 from linsep.errors import NonFinite
 
-_PROJECTION = 20_250_101  # seed of the line-up, the same for every fit
-_LARGEST_SHARE = 16.0  # draws per row in one pass, whatever the weights
+_PROJECTION = 20_250_101  # seed of the projection, the same for every fit
+_LARGEST_SHARE = 16.0  # most draws per row in one pass, for any weights
 
 
 class Draws:
-    """A stream of row numbers, drawn anew each time or by going through all rows in random order."""
+    """Stream of row indices, drawn with replacement, or without by shuffling all rows in every pass."""
 
     def __init__(
         self,
@@ -35,18 +35,18 @@ class Draws:
         self._ends = None if weight is None else np.cumsum(weight[self._order])
         self.total = float(len(held) if self._ends is None else self._ends[-1])
         counts = weight is None or bool((weight == np.floor(weight)).all())
-        #: draws in one pass: the total weight if weights count rows, else the rows that have any
+        #: draws per pass: the total weight if weights are integers, otherwise the number of rows of positive weight
         self.in_a_pass = int(min(self.total, _LARGEST_SHARE * len(held))) if counts else len(held)
         self._random, self._seed = np.random.default_rng(seed), seed
         self._replacement = replacement
         self._left = np.empty(0)
 
     def take(self, count: int) -> IntArray:
-        """The next ``count`` rows."""
+        """Return the next ``count`` row indices."""
         return self._at(self._random.random(count) if self._replacement else self._deal(count))
 
     def some(self, count: int) -> IntArray:
-        """Draw ``count`` rows without advancing the stream."""
+        """Draw ``count`` row indices without advancing the stream."""
         return self._at(np.random.default_rng(self._seed).random(count))
 
     def _at(self, at: FloatArray) -> IntArray:
@@ -58,7 +58,7 @@ class Draws:
         return self._order[np.minimum(place, len(self._order) - 1)]
 
     def _deal(self, count: int) -> FloatArray:
-        """Places in the line as shares of its length: the middles of equal pieces, shuffled."""
+        """Positions on the line relative to its length: the midpoints of equal intervals, shuffled."""
         while len(self._left) < count:
             pieces = self._random.permutation(self.in_a_pass)
             self._left = np.concatenate([self._left, (pieces + 0.5) / self.in_a_pass])
@@ -67,7 +67,7 @@ class Draws:
 
 
 def _keys(data: Memory, k: int) -> FloatArray:
-    """A number for each row that tells it from all others, with its class."""
+    """Sort key of each row: a random projection of its features and class."""
     assert data.labels is not None
     random = np.random.default_rng(_PROJECTION)
     of_class = random.standard_normal(k)

@@ -1,7 +1,7 @@
-"""The first step size, found by trying (Bottou 2012): the one that learns most from a few rows.
+"""Initial step size by trial (Bottou 2012): the one that reduces the objective most on a few rows.
 
-A thousand rows are drawn and gone through once with each of a range of constant steps; the step that leaves
-the least objective on those very rows wins. The data decide the scale: no step needs to be guessed.
+A sample of about a thousand rows is processed once with each of a range of constant step sizes; the step with the
+smallest objective on these rows is chosen. The scale follows from the data, so no step size needs to be guessed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from linsep.online.judge import Judge
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import StepSizes
 
-#: Rows of the trial.
+#: Number of rows in the trial.
 TRIAL = 1024
-_LARGEST = 1 << 19  # entries of the trial
+_LARGEST = 1 << 19  # most entries in the trial
 _COARSE = 4.0 ** np.arange(-7, 8)
-_TOGETHER = 16  # columns judged in one read of the rows
+_TOGETHER = 16  # columns evaluated in one pass
 
 
 def trial_size(data: Memory) -> int:
-    """How many rows to try on."""
+    """Number of rows for the trial."""
     return max(64, min(TRIAL, _LARGEST * data.n // max(1, data.n_entries)))
 
 
@@ -42,7 +42,7 @@ def find_first_step(  # noqa: PLR0913
     start: FloatArray,
     scaling: Scaling | None = None,
 ) -> FloatArray:
-    """eta0 of each column, from a trial on these rows."""
+    """Initial step size eta0 of each column, from a trial on these rows."""
     data = Memory(X, labels=labels, n_threads=1)
     assert data.whole is not None
     steps = make_steps(
@@ -67,7 +67,7 @@ def find_first_step(  # noqa: PLR0913
     def take_better(
         tried: list[FloatArray], eta: FloatArray, P: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The best of these steps and of one whose objective is known, in each column."""
+        """Return, for each column, the best of these steps and ``eta``, whose objective is ``P``."""
         together = max(1, _TOGETHER // len(start))
         for first in range(0, len(tried), together):
             some = tried[first : first + together]

@@ -1,4 +1,4 @@
-"""The objective at several points, in one read of the rows."""
+"""Evaluation of the objective at several points in one pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.losses import Loss
 
 
 class Judge:
-    """P = 1/2 |w|^2 + C sum s l of each column of a point (columns, d+1); without the norm if C = inf."""
+    """Objective P = 1/2 |w|^2 + C sum s l for each column of a point (columns, d+1); without the norm if C = inf."""
 
     def __init__(self, loss: Loss, C: float, data: Memory, k: int) -> None:
         assert data.labels is not None and data.whole is not None
@@ -24,7 +24,7 @@ class Judge:
         self.passes = 0
 
     def __call__(self, points: Sequence[FloatArray]) -> FloatArray:
-        """P of the points, (points, columns); inf where it is not finite."""
+        """P at the points, (points, columns); inf where it is not finite. One pass."""
         used = len(points) * len(self._positive)
         K = -(-used // 8) * 8
         W = np.zeros((self._data.d + 1, K))
@@ -39,7 +39,7 @@ class Judge:
         return np.where(np.isfinite(P), P, math.inf).reshape(len(points), -1)
 
     def at_zero(self, total: float) -> FloatArray:
-        """P at w = 0, b = 0 of each column, where all margins are 0; the rows weigh ``total``."""
+        """P of each column at w = 0, b = 0, where all margins are 0; ``total`` is the weight of the rows (no pass)."""
         each = float(self._loss.value(np.zeros(1))[0]) * total
         P = each if math.isinf(self._C) else self._C * each
         return np.full(len(self._positive), P)

@@ -1,12 +1,12 @@
-"""The perceptron: find a separating hyperplane by correcting one mistake after another.
+"""The perceptron: find a separating hyperplane by correcting one misclassified row at a time.
 
 ::
 
     while some row has y (x.w + b) <= 0:   w += a s y x,  b += a s y
 
-a = 1 (raw, Novikoff 1962) or 1/|(x, 1)| (normalised), s the weight of the row. Which mistake is
-corrected is free: the next in the cycle, the first, a random one, the worst. If the rows can be separated the loop ends
-after at most (R/rho)^2 updates; if not it never would, so there is a budget.
+a = 1 (raw, Novikoff 1962) or 1/|(x, 1)| (normalised), and s is the weight of the row. The row to correct may be the
+next in the cycle, the first, a random one, or the worst. If the rows are separable, the loop ends after at most
+(R/rho)^2 updates; otherwise it would never end, so there is a budget.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from linsep.monitoring import Job, note
 
 ORDERS = ("cyclic", "first", "random", "worst")
 UPDATES = ("raw", "normalised")
-#: Updates that the history records.
+#: Number of updates that the history records.
 RECORDED = 100_000
-_CALL = 1 << 21  # entries a single call looks at: a millisecond or two
+_CALL = 1 << 21  # entries processed in one call: a millisecond or two
 
 
 @dataclass(frozen=True, eq=False)
 class PerceptronHistory:
-    """The first 100,000 updates of one run, and what they prove.
+    """The first 100,000 updates of one run.
 
     Attributes
     ----------
     rows : ndarray of int
-        The row that each update corrected.
+        Row corrected by each update.
     norms : ndarray
         |(w, b)| after each update.
     n_updates : int
-        All updates, recorded or not.
+        Number of updates, recorded or not.
     separated : bool
         Whether the run ended because no row was on the wrong side.
     """
@@ -75,7 +75,7 @@ class PerceptronHistory:
 
 @dataclass(eq=False)
 class Stream:
-    """State of a perceptron: theta = (w, b), and the sums for its mean over the rows visited."""
+    """State of a perceptron: theta = (w, b), and the sums for its mean over the visited rows."""
 
     theta: FloatArray
     sum: FloatArray | None = None  #: of the updates, each times the rows visited before it
@@ -83,7 +83,7 @@ class Stream:
 
     @property
     def answer(self) -> FloatArray:
-        """theta, or its mean for an averaged perceptron."""
+        """theta, or its mean for the averaged perceptron."""
         if self.sum is None or not self.visited:
             return self.theta
         return self.theta - self.sum / self.visited
@@ -91,7 +91,7 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class PerceptronRun:
-    """Result of one run."""
+    """Final state, history and number of passes of one run."""
 
     end: Stream
     history: PerceptronHistory
@@ -99,7 +99,7 @@ class PerceptronRun:
 
 
 def lengths_of(data: Memory, fit_intercept: bool) -> FloatArray:
-    """|(x, 1)|^2 of each row, or |x|^2 without intercept."""
+    """Squared norms |(x, 1)|^2 of all rows, or |x|^2 without intercept."""
     norms, rows = np.empty(data.n), kernel_rows(data)
     step = _rows_in_a_call(data)
     for lo in range(0, data.n, step):
@@ -114,7 +114,7 @@ def lengths_of(data: Memory, fit_intercept: bool) -> FloatArray:
 
 
 def kernel_rows(data: Memory) -> _kernels.Rows:
-    """All rows as the kernels read them."""
+    """All rows as a kernel argument."""
     assert data.whole is not None
     return data.whole.rows
 
@@ -124,7 +124,7 @@ def _rows_in_a_call(data: Memory) -> int:
 
 
 class _Loop:
-    """The state that travels from call to call of the kernel."""
+    """State kept between calls of the kernel."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class _Loop:
         self._budget = _rows_in_a_call(data)
 
     def call(self, order: IntArray | None = None, **job: Any) -> None:
-        """Visit some rows."""
+        """Process some rows in one kernel call."""
         _kernels.perceptron(
             self.rows,
             self.sign,
@@ -179,9 +179,9 @@ class _Loop:
 def weigh_updates(
     sign: FloatArray, lengths: FloatArray, weight: FloatArray | None, normalised: bool
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Signs, squared lengths and the kind of update by which the kernel adds s y (x, 1), or that over |(x, 1)|.
+    """Signs, squared lengths and update rule with which the kernel adds s y (x, 1), or that divided by |(x, 1)|.
 
-    With the sign c y the kernel's raw update is c y (x, 1), whose squared length is c^2 |(x, 1)|^2.
+    With the sign c y, the raw update of the kernel is c y (x, 1), whose squared length is c^2 |(x, 1)|^2.
     """
     if weight is None:
         return sign, lengths, normalised
@@ -206,7 +206,7 @@ def train_perceptron(  # noqa: PLR0913
     time_limit: float,
     seed: int,
 ) -> PerceptronRun:
-    """Run until no row is on the wrong side or the budget is spent; weights, if given, are positive."""
+    """Run until no row is misclassified or the budget is spent; weights, if given, must be positive."""
     steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, begin(data.d, average), RECORDED)
     job = {
@@ -245,7 +245,7 @@ def train_perceptron(  # noqa: PLR0913
 
 
 def begin(d: int, average: bool) -> Stream:
-    """The start: w = 0."""
+    """Initial state with w = 0."""
     return Stream(np.zeros(d + 1), np.zeros(d + 1) if average else None)
 
 
@@ -259,9 +259,9 @@ def stream(
     update: str,
     fit_intercept: bool,
 ) -> tuple[Stream, int]:
-    """One pass in the order given, updating where the prediction is wrong; and the number of updates.
+    """Process all rows once in the given order, updating at errors; return the state and the number of updates.
 
-    The prediction at score 0 is +1, so that only y = -1 is a mistake there.
+    The prediction at score 0 is +1, so that it is an error only for y = -1.
     """
     steps, squares, divided = weigh_updates(sign, lengths, weight, update == "normalised")
     loop = _Loop(data, steps, squares, start)

@@ -1,12 +1,12 @@
-"""Steps for columns of very different size: a change of variables, not of the problem.
+"""Scaled steps for columns of very different sizes: a change of variables that leaves the problem unchanged.
 
 ::
 
     w_j = v_j / size_j,   b = c - mean.w          so that   x.w + b = ((x - mean)/size).v + c
 
-Steps are made in (v, c), where all columns are alike; the objective, its penalty 1/2 |w|^2 included, stays what it
-was, only that in v it reads 1/2 sum (v_j/size_j)^2. A few rows at a time are scaled when their turn comes; X is
-neither copied nor changed. Sparse rows are scaled, not centred: that would fill them.
+Steps are taken in (v, c), where all columns have similar scale; the objective, including its penalty 1/2 |w|^2, is
+unchanged, and in v the penalty is 1/2 sum (v_j/size_j)^2. Rows are scaled a few at a time when they are used; X is
+neither copied nor changed. Sparse rows are scaled but not centred, which would make them dense.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from linsep.data import Block, Memory
 from linsep.online.schedules import StepSizes
 from linsep.online.steps import Steps
 
-_ROWS = 64  # scaled at a time; the penalty is applied after as many
-_COPIED = 1 << 20  # entries of a batch that is scaled; a larger one is read where it lies
-_FLAT = 1e-8  # a spread below this share of the column's size is taken for rounding
+_ROWS = 64  # rows scaled at a time; the penalty is applied after each such group
+_COPIED = 1 << 20  # batches with more entries are read in place instead of being copied and scaled
+_FLAT = 1e-8  # a spread below this fraction of the column's size is attributed to rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Scaling:
     def of(cls, data: Memory, fit_intercept: bool, lam: float) -> Scaling:
         """Mean and standard deviation of the columns; 0 and root mean square if they cannot be centred.
 
-        The penalty lam/2 w_j^2 curves the objective as a column of variance lam does, and counts as one: in v
+        The penalty lam/2 w_j^2 adds curvature like a column of variance lam, and is counted as such: in v
         both together have curvature of order 1.
         """
         d = data.d
@@ -57,16 +57,16 @@ class Scaling:
         return cls(mean, np.where(size > 0.0, size, 1.0))
 
     def enter(self, W: FloatArray) -> FloatArray:
-        """(w, b) in the new variables, (columns, d+1) each."""
+        """Convert (w, b), (columns, d+1), to the scaled variables (v, c)."""
         return np.column_stack([W[:, :-1] * self.size, W[:, -1] + W[:, :-1] @ self.mean])
 
     def leave(self, V: FloatArray) -> FloatArray:
-        """The way back."""
+        """Convert (v, c), (columns, d+1), back to (w, b)."""
         w = V[:, :-1] / self.size
         return np.column_stack([w, V[:, -1] - w @ self.mean])
 
     def rows(self, x: Any) -> Any:
-        """Some rows as the new variables see them."""
+        """Scale and centre some rows."""
         if sp.issparse(x):
             return x.multiply(1.0 / self.size).tocsr()
         return np.ascontiguousarray((x - self.mean) / self.size)
@@ -74,7 +74,7 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class ScaledSteps:
-    """Steps in the variables of a ``Scaling``: of the loss by ``plain``, and of the penalty lam between them."""
+    """Steps in the variables of a ``Scaling``: ``plain`` steps on the loss, with the penalty lam applied in between."""
 
     scaling: Scaling
     plain: Steps
@@ -82,7 +82,7 @@ class ScaledSteps:
 
     @property
     def in_a_call(self) -> int:
-        """Steps that one call makes."""
+        """Number of steps per call."""
         return self.plain.in_a_call
 
     def run(
@@ -93,12 +93,12 @@ class ScaledSteps:
         W: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
+        """Take steps first, first + 1, ... at the drawn rows; updates W and sums in place."""
         X = self.plain.X
         entries = getattr(X, "nnz", X.size) / max(1, X.shape[0])
         small = self.plain.batch * entries <= _COPIED
         steps = self._some_rows if small else self._large_batches
-        with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
+        with np.errstate(all="ignore"):  # descend detects steps that overflow
             V = self.scaling.enter(W)
             collected = None if sums is None else self.scaling.enter(sums)
             steps(step_sizes, first, draws, V, collected)
@@ -107,7 +107,7 @@ class ScaledSteps:
                 sums[:] = self.scaling.leave(collected)
 
     def _shrink(self, V: FloatArray, eta: FloatArray) -> None:
-        """The flow of the penalty during steps of total length eta."""
+        """Apply the gradient flow of the penalty for steps of total length eta."""
         V[:, :-1] *= np.exp(-self.lam * eta[:, None] / self.scaling.size**2)
 
     def _some_rows(
@@ -130,7 +130,7 @@ class ScaledSteps:
             steps.run(step_sizes, first + at, np.arange(len(some)), V, None)
             numbers = np.arange(first + at, first + at + len(some) // batch)
             self._shrink(V, step_sizes.table(first + at, len(numbers)).sum(axis=0))
-            if sums is not None:  # the last of these points stands for all
+            if sums is not None:  # the last of these points represents all of them
                 sums += float((numbers + 1).sum()) * V
 
     def _large_batches(
@@ -141,7 +141,7 @@ class ScaledSteps:
         V: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        """A step in (w, b) shows the gradient there, and so the one by (v, c)."""
+        """Take one step per batch, recovering the gradient in (v, c) from a step in (w, b)."""
         scaling = self.scaling
         for k, rows in enumerate(draws.reshape(-1, self.plain.batch), first):
             before = scaling.leave(V)
@@ -156,7 +156,7 @@ class ScaledSteps:
 
 
 def make_steps(scaling: Scaling | None, *rows: Any, lam: float, **job: Any) -> Steps | ScaledSteps:
-    """Steps in the scaled variables, or in the original ones."""
+    """Return steps in the scaled variables, or in the original ones without a scaling."""
     if scaling is None:
         return Steps(*rows, lam=lam, **job)
     return ScaledSteps(scaling, Steps(*rows, lam=0.0, **job), lam)

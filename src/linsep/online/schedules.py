@@ -1,9 +1,9 @@
-"""Step sizes eta_k of stochastic descent, k = 0, 1, 2, ..., and whether they satisfy Robbins and Monro.
+"""Step sizes eta_k of stochastic descent, k = 0, 1, 2, ..., and a test of the Robbins-Monro conditions.
 
-The iterates converge whatever the noise if (Robbins, Monro 1951)
+The iterates converge for any noise of bounded variance if (Robbins and Monro 1951)
 
-    sum_k eta_k = inf       far enough to reach the minimum from anywhere, and
-    sum_k eta_k^2 < inf     quiet enough to stay there.
+    sum_k eta_k = inf       so that the minimum can be reached from any starting point, and
+    sum_k eta_k^2 < inf     so that the noise averages out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Schedule = Callable[[Any], Any]
 
 #: Name -> (sum of the steps is infinite, sum of their squares is finite); proven by comparison with k^-p.
 NAMED = {"constant": (True, False), "inverse": (True, True), "inverse_sqrt": (True, False)}
-_OCTAVES = range(10, 41)  # steps 2^10 to 2^41: where a schedule shows its tail
-_POINTS = 256  # at which an octave is sampled
-_LEVEL = 1e-3  # of the ratio of two octaves: below it they count as equal
+_OCTAVES = range(10, 41)  # steps 2^10 to 2^41, which represent the tail of a schedule
+_POINTS = 256  # sampled steps per octave
+_LEVEL = 1e-3  # log ratio of two octaves below which they count as equal
 
 
 @dataclass(frozen=True)
 class ScheduleCheck:
-    """Whether step sizes satisfy the two conditions of Robbins and Monro.
+    """Whether step sizes satisfy the two Robbins-Monro conditions.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class ScheduleCheck:
     squares_converge : bool
         sum eta^2 < inf.
     proven : bool
-        True for the named schedules; for a function the numbers only suggest it.
+        True for the named schedules; for a function, the result is only numerical evidence.
     """
 
     steps_diverge: bool
@@ -47,7 +47,7 @@ class ScheduleCheck:
 
     @property
     def satisfied(self) -> bool:
-        """Both conditions."""
+        """Whether both conditions hold."""
         return self.steps_diverge and self.squares_converge
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     Raises
     ------
     BadInput
-        If the schedule is unknown, or the callable fails or returns something other than positive numbers.
+        If the schedule is unknown, or the callable fails or returns something other than finite numbers >= 0.
 
     See Also
     --------
@@ -108,7 +108,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
 
 
 def check_name(schedule: str) -> str:
-    """The name, if it is one of a schedule."""
+    """Return the name of a schedule, or raise if it is unknown."""
     if schedule not in NAMED:
         names = ", ".join(map(repr, NAMED))
         raise BadInput(f"schedule must be one of {names} or a function of k, got {schedule!r}.")
@@ -116,7 +116,7 @@ def check_name(schedule: str) -> str:
 
 
 def sizes(schedule: Schedule, k: IntArray) -> FloatArray:
-    """eta_k for an array of step numbers; a function of single numbers is called for each."""
+    """Step sizes eta_k for an array of step numbers; a function of single numbers is called for each."""
     eta: Any
     try:
         eta = np.asarray(schedule(k), dtype=np.float64)
@@ -124,7 +124,7 @@ def sizes(schedule: Schedule, k: IntArray) -> FloatArray:
         TypeError,
         ValueError,
         ArithmeticError,
-    ):  # it compares or rounds: written for one number
+    ):  # the function compares or rounds, so it accepts only single numbers
         eta = None
     if eta is None or eta.shape != k.shape:
         eta = np.array([_size(schedule, int(one)) for one in k])
@@ -140,12 +140,12 @@ def sizes(schedule: Schedule, k: IntArray) -> FloatArray:
 def _size(schedule: Schedule, k: int) -> float:
     try:
         return float(schedule(k))
-    except Exception as error:  # whatever a function of the user raises
+    except Exception as error:  # a user's function may raise anything
         raise BadInput(f"schedule fails at step k = {k}: {error}.") from error
 
 
 def _falls(sums: list[float]) -> bool:
-    """Whether sums over octaves fall geometrically at the end, so that their series converges."""
+    """Return whether sums over octaves decrease geometrically at the end, so that their series converges."""
     last, before = sums[-1], sums[-9]
     if last == 0.0:
         return True
@@ -154,20 +154,20 @@ def _falls(sums: list[float]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class StepSizes:
-    """eta_k for each column: eta0, eta0/(1 + decay k) or eta0/sqrt(1 + decay k); or a function of k."""
+    """Step sizes eta_k of each column: eta0, eta0/(1 + decay k), eta0/sqrt(1 + decay k), or a function of k."""
 
     schedule: str | Schedule
     eta0: FloatArray
     decay: FloatArray
 
     def for_kernel(self, first: int, count: int) -> tuple[str, FloatArray, FloatArray]:
-        """Name, eta0 and decay as the compiled steps want them."""
+        """Name, eta0 and decay as arguments of the compiled steps."""
         if isinstance(self.schedule, str):
             return self.schedule, self.eta0, self.decay
         return "listed", sizes(self.schedule, np.arange(first, first + count)), self.decay
 
     def table(self, first: int, count: int) -> FloatArray:
-        """eta of the steps first, first + 1, ..., (count, columns)."""
+        """Step sizes of the steps first, first + 1, ..., (count, columns)."""
         k = np.arange(first, first + count)
         if not isinstance(self.schedule, str):
             return np.repeat(sizes(self.schedule, k)[:, None], len(self.decay), axis=1)

@@ -1,16 +1,16 @@
-"""Stochastic sub-gradient descent on the objective that every linsep estimator states.
+"""Stochastic sub-gradient descent on the objective of the linsep estimators.
 
 ::
 
     P(w, b) = 1/2 |w|^2 + C sum_i s_i l(m_i)  =  C S (lam/2 |w|^2 + mean_i l(m_i)),   S = sum s,  lam = 1/(C S)
 
-The mean is over rows drawn with probability s_i/S, and a step at one of them (or at the mean of a batch) is
+The mean is over rows drawn with probability s_i/S, and a step at one row (or at the mean of a batch) is
 
     w <- (1 - eta lam) w - eta y l'(m) x,      b <- b - eta y l'(m)
 
-whose expectation is minus eta times a sub-gradient of P/(C S). With all rows as the batch it is sub-gradient
-descent. What is returned is by default the best point seen, judged by P itself: points along the
-way are set aside and evaluated together, eight in one read of the rows.
+whose expectation is minus eta times a sub-gradient of P/(C S). With all rows as the batch it is sub-gradient descent.
+By default the best iterate in terms of P is returned: iterates are stored at intervals and evaluated together, eight in
+one pass.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import Schedule, StepSizes
 
 KEEPS = ("best", "last", "average")
-_POINTS = 8  # judged in one read of the rows
+_POINTS = 8  # iterates evaluated in one pass
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Settings of a descent. ``None``: all rows as the batch, a step size found by trial."""
+    """Settings of a descent. ``None`` means all rows as the batch, or a step size found by trial."""
 
     loss: Loss
     C: float
@@ -56,7 +56,7 @@ class Plan:
     standardise: bool = False
 
     def lam(self, total: float) -> float:
-        """Weight of the penalty relative to the mean loss."""
+        """Weight of the penalty relative to the mean loss, 1/(C total)."""
         if self.C * total == 0.0:
             raise BadInput(
                 f"C times the sum of the weights is below the smallest number: C={self.C!r}, weights that add up to "
@@ -67,7 +67,7 @@ class Plan:
 
 @dataclass(eq=False)
 class Curves:
-    """P at the points judged, (points, columns) each, and the best point of each column."""
+    """Values of P at the evaluated iterates, (points, columns) each, and the best iterate of each column."""
 
     W: FloatArray
     P: FloatArray
@@ -80,7 +80,7 @@ class Curves:
     began: float = field(default_factory=time.perf_counter)
 
     def add(self, step: int, W: FloatArray, P: FloatArray) -> None:
-        """One more point."""
+        """Add an evaluated iterate."""
         better = P < self.P
         self.W[better], self.P[better] = W[better], P[better]
         self.steps.append(step)
@@ -99,13 +99,13 @@ class Descent:
     n_steps: int
     epochs: int
     passes: float
-    goes_on: FloatArray  #: (columns, d+1), where more steps would begin
+    goes_on: FloatArray  #: (columns, d+1), iterate from which further steps continue
     sums: FloatArray | None
     scaling: Scaling | None
 
 
 class _Run:
-    """The state of one descent."""
+    """State of one descent."""
 
     def __init__(self, plan: Plan, data: Memory, k: int) -> None:
         assert data.whole is not None and data.labels is not None
@@ -143,7 +143,7 @@ class _Run:
         self._pending: list[tuple[int, FloatArray, FloatArray | None]] = []
 
     def advance(self, mark: int) -> None:
-        """Steps up to number ``mark``."""
+        """Take steps up to step number ``mark``."""
         while self.done < mark:
             now = min(mark - self.done, self.steps.in_a_call)
             rows = np.arange(self.n) if self.whole else self.draws.take(now * self.batch)
@@ -153,17 +153,17 @@ class _Run:
             self.done += now
 
     def mean(self) -> FloatArray | None:
-        """Iterates weighted by their number, over the sum of the numbers."""
+        """Mean of the iterates, weighted by their step numbers."""
         return None if self.sums is None else self.sums / (0.5 * self.done * (self.done + 1.0))
 
     def set_aside(self) -> None:
-        """Keep the present point for judgement; judge when there are enough."""
+        """Store the current iterate for evaluation; evaluate when there are enough."""
         self._pending.append((self.done, self.W.copy(), self.mean()))
         if len(self._pending) * (1 if self.sums is None else 2) >= _POINTS:
             self.judge_all()
 
     def judge_all(self) -> None:
-        """Judge what is set aside."""
+        """Evaluate P at all stored iterates."""
         waiting, self._pending = self._pending, []
         if not waiting:
             return
@@ -175,17 +175,17 @@ class _Run:
 
     @property
     def all_judged(self) -> bool:
-        """Whether no point is waiting."""
+        """Whether all stored iterates have been evaluated."""
         return not self._pending
 
 
 class Monitor(Protocol):
-    """Looks at the point after every epoch, and keeps the one it finds best."""
+    """Callback after every epoch, which keeps the iterate that it rates best."""
 
     best: FloatArray  #: (columns, d+1)
 
     def __call__(self, W: FloatArray) -> bool:
-        """Whether to stop."""
+        """Return whether to stop."""
 
 
 def descend(
@@ -195,9 +195,9 @@ def descend(
     enough: Callable[[Curves], bool] | None = None,
     monitor: Monitor | None = None,
 ) -> Descent:
-    """Make the steps of all epochs; ``enough(curves)`` may end them after any epoch that was judged.
+    """Take the steps of all epochs; ``enough(curves)`` may end the descent after any evaluated epoch.
 
-    So may a ``monitor`` after every epoch; what is the best point is then for it to say.
+    A ``monitor`` may end it after every epoch; it then determines the best iterate.
     """
     with Job("descent", total=plan.epochs) as job:
         run = _Run(plan, data, k)
@@ -230,7 +230,7 @@ def descend(
 
 
 def _marks(per_epoch: int, epoch: int) -> list[int]:
-    """Steps of an epoch after which the point is set aside: its end, and on the way there in the first."""
+    """Steps of an epoch after which the iterate is stored: its end, and in the first epoch also earlier ones."""
     parts = [0.125, 0.25, 0.5, 1.0] if epoch == 0 else [1.0]
     return sorted({math.ceil(per_epoch * part) for part in parts})
 
@@ -246,10 +246,10 @@ def choose_steps(
     start: FloatArray,
     scaling: Scaling | None = None,
 ) -> StepSizes:
-    """The step sizes that the plan asks for; what it leaves open is decided by a trial on these rows.
+    """Step sizes according to the plan; open settings are decided by a trial on these rows.
 
-    A step that was best for t steps is right for about as many, so by default it begins to fall after t, and
-    1/k, which falls faster, not before the first epoch has ended.
+    A step size that was best for t steps is appropriate for about that many, so by default it starts to decrease after
+    t steps; 1/k, which decreases faster, does so no earlier than after the first epoch.
     """
     ones = np.ones(len(start))
     if not isinstance(plan.schedule, str):

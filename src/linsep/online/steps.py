@@ -1,10 +1,10 @@
-"""Runs of stochastic steps: compiled for the losses that have a kernel, in numpy for the others.
+"""Sequences of stochastic steps: compiled for losses that have a kernel, in numpy for the others.
 
-One step at the rows of a batch, eta = eta_k, t the total weight that the batch is divided by::
+One step on the rows of a batch, with eta = eta_k and t the total weight by which the batch is divided::
 
     w <- (1 - eta lam) w - eta/t sum s y l'(m) x,      b <- b - eta/t sum s y l'(m)
 
-``sums`` collects the iterates weighted by their number, k W_k, from which their mean is made.
+``sums`` accumulates the iterates weighted by their step numbers, k W_k, from which their mean is computed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.losses import Loss
 from linsep.online.schedules import StepSizes
 
-_CALL = 1 << 20  # entries that one call reads: about a millisecond
+_CALL = 1 << 20  # entries read by one call: about a millisecond
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps on rows with classes 0 .. k-1; W is (columns, d+1), a column for class 1 or for each."""
+    """Steps on rows with classes 0 .. k-1; W is (columns, d+1), one column for class 1 or one per class."""
 
     loss: Loss
     X: Any
@@ -41,7 +41,7 @@ class Steps:
 
     @cached_property
     def _positive(self) -> IntArray:
-        """The class of each column."""
+        """Class of each column."""
         return np.array([1] if self.k == 2 else range(self.k))
 
     @cached_property
@@ -50,10 +50,10 @@ class Steps:
 
     @cached_property
     def in_a_call(self) -> int:
-        """Steps that one call makes."""
+        """Number of steps per call."""
         n, d = self.rows.n, self.rows.d
         entries = getattr(self.X, "nnz", n * d) / max(1, n)
-        work = max(_CALL, 4 * d)  # a call ends with a look at all d columns
+        work = max(_CALL, 4 * d)  # every call ends with a pass over all d columns
         return max(1, int(work / (max(1.0, entries) * len(self._positive) * self.batch)))
 
     def run(
@@ -64,9 +64,9 @@ class Steps:
         W: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
+        """Take steps first, first + 1, ... at the drawn rows; updates W and sums in place."""
         if self.loss.native is None:
-            with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
+            with np.errstate(all="ignore"):  # descend detects steps that overflow
                 self._step_composed(step_sizes, first, draws, W, sums)
             return
         name, eta0, decay = step_sizes.for_kernel(first, len(draws) // self.batch)

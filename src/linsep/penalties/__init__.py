@@ -1,4 +1,4 @@
-"""Penalties on the weights, and the one place where the strength C is translated."""
+"""Penalties on the weights, and the conversion of C to their internal weights."""
 
 from linsep.penalties.elastic_net import ElasticNet, RescaledElasticNet
 from linsep.penalties.given import resolve

@@ -1,4 +1,4 @@
-"""The elastic net: every feature is penalised alike."""
+"""The elastic net penalty, with the same penalty on every feature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.errors import BadInput
 
 
 def check_strength(C: float, l1_ratio: float) -> None:
-    """Refuse a C outside (0, inf] and an l1_ratio outside [0, 1]."""
+    """Raise if C is outside (0, inf] or l1_ratio outside [0, 1]."""
     if not C > 0:  # also refuses nan
         raise BadInput(f"C must lie in (0, inf], got {C!r}; C=inf means no penalty.")
     if not 0 <= l1_ratio <= 1:
@@ -21,7 +21,7 @@ def check_strength(C: float, l1_ratio: float) -> None:
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """l2/2 |w|^2 + l1 |w|_1 with l2 = (1 - l1_ratio)/C and l1 = l1_ratio/C."""
+    """Elastic net penalty l2/2 |w|^2 + l1 |w|_1 with l2 = (1 - l1_ratio)/C and l1 = l1_ratio/C."""
 
     C: float = 1.0
     l1_ratio: float = 0.0
@@ -51,7 +51,7 @@ class ElasticNet:
 
     @property
     def modulus(self) -> float:
-        """Strong convexity of the penalty: l2."""
+        """Modulus of strong convexity of the penalty: l2."""
         return self.l2
 
     @property
@@ -70,14 +70,14 @@ class ElasticNet:
         return ridge + self.l1 * float(np.abs(w).sum())
 
     def conjugate(self, v: FloatArray) -> float:
-        """Largest v.w - value(w): sum_j max(|v_j| - l1, 0)^2/(2 l2); for l2 = 0 it is 0 or inf."""
+        """Conjugate sup_w v.w - value(w) = sum_j max(|v_j| - l1, 0)^2/(2 l2); 0 or inf if l2 = 0."""
         excess = np.maximum(np.abs(v) - self.l1, 0.0)
         if self.l2 == 0.0:
             return math.inf if excess.any() else 0.0
         return float(excess @ excess) / (2.0 * self.l2)
 
     def prox(self, w: FloatArray, step: float) -> FloatArray:
-        """Minimiser of |x - w|^2/2 + step value(x)."""
+        """Proximal operator: minimiser of |x - w|^2/2 + step value(x)."""
         shrunk = np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0)
         return np.asarray(shrunk / (1.0 + step * self.l2))
 
@@ -86,16 +86,16 @@ class ElasticNet:
         return np.full(d, self.l2)
 
     def unpenalised(self, d: int) -> BoolArray:
-        """Which of d features have no penalty: all or none."""
+        """Mask of the unpenalised features among d: all or none."""
         return np.full(d, self.l1 == 0.0 == self.l2)
 
 
 @dataclass(frozen=True)
 class RescaledElasticNet(ElasticNet):
-    """An elastic net in units in which the absolute term counts ``l1_scale`` times, a power of two.
+    """Elastic net in rescaled units, in which the L1 term is multiplied by ``l1_scale``, a power of two.
 
-    Squares and absolute values do not scale alike: where w is measured in units of 1/l1_scale, no C and l1_ratio
-    describe the same penalty.
+    Squares and absolute values scale differently: if w is measured in units of 1/l1_scale, no pair of C and l1_ratio
+    describes the same penalty.
     """
 
     l1_scale: float = 1.0

@@ -1,4 +1,4 @@
-"""From what users write (``penalty_factor``, ``feature_groups``) to a penalty."""
+"""Convert the parameters ``penalty_factor`` and ``feature_groups`` to a penalty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linsep.penalties.group import GroupElasticNet
 def resolve(
     plain: ElasticNet, factor: Any, groups: Any, d: int, names: Sequence[str] | None
 ) -> ElasticNet:
-    """The penalty on d features, which may have names; ``plain`` itself if every feature is penalised alike."""
+    """Return the penalty on d features, optionally named; ``plain`` itself if every feature is penalised alike."""
     if factor is None and groups is None:
         return plain
     if math.isinf(plain.C):
@@ -45,7 +45,7 @@ def resolve(
 
 
 def _by_name(what: str, given: dict[Any, Any], d: int, names: Sequence[str] | None) -> list[Any]:
-    """The values of a dictionary {column: value} by feature, None where there is none."""
+    """Values of a dictionary {column: value} in feature order, None where missing."""
     if names is None:
         raise BadInput(
             f"{what} is a dictionary of column names, but X has no column names: give a data frame, or an array of {d} "
@@ -88,7 +88,7 @@ def _factors(given: Any, d: int, names: Sequence[str] | None) -> FloatArray:
 
 
 def _groups(given: Any, d: int, names: Sequence[str] | None) -> IntArray:
-    """The number of the group of each feature, counted from 0; a feature that is in none has one of its own."""
+    """Group number of each feature, counted from 0; a feature without a group forms its own."""
     if given is None:
         return np.arange(d)
     if isinstance(given, dict):
@@ -122,7 +122,7 @@ def _number_lists(given: Sequence[Any], d: int) -> IntArray:
 
 
 def _number_labels(labels: list[Any]) -> IntArray:
-    """Numbers 0, 1, ... in the order of the first feature of a group; None is a group of its own."""
+    """Group numbers 0, 1, ... in order of each group's first feature; None forms a group of its own."""
     known: dict[Any, int] = {}
     numbers = [
         known.setdefault(("alone", j) if label is None else ("group", label), len(known))

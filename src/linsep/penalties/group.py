@@ -1,17 +1,17 @@
-"""Elastic nets with a factor for each feature, and with norms of groups of features in place of absolute values.
+"""Elastic nets with a factor for each feature, and with norms of feature groups instead of absolute values.
 
 ::
 
     Omega(w) = sum_j l2_j/2 w_j^2 + sum_g l1_g |w_g|_2,
     l2_j = (1 - l1_ratio)/C p_j,     l1_g = l1_ratio/C p_g sqrt(d_g)
 
-with a factor p_j >= 0 for each feature, the same for all d_g features of a group (Yuan and Lin 2006; the ridge part as
-in Simon and Tibshirani 2012). Groups of one feature are the elastic net with penalty factors. The numbers p_g sqrt(d_g)
-are float64 numbers, and exactly those: a certificate is about them. Conjugate::
+with a factor p_j >= 0 for each feature, equal for all d_g features of a group (Yuan and Lin 2006; the ridge part as in
+Simon and Tibshirani 2012). Groups of one feature give the elastic net with penalty factors. The p_g sqrt(d_g) are
+rounded to float64, and the penalty is defined by the rounded numbers. Conjugate::
 
     Omega*(v) = sum_g max(|v_g|_2 - l1_g, 0)^2 / (2 l2_g)
 
-where a group with l2_g = 0 needs |v_g|_2 <= l1_g, and one with p_g = 0 needs v_g = 0.
+where a group with l2_g = 0 requires |v_g|_2 <= l1_g, and one with p_g = 0 requires v_g = 0.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _UNEVEN = (
 
 @dataclass(frozen=True, eq=False)
 class GroupElasticNet(ElasticNet):
-    """Elastic net with factors p_j and groups of features; C is finite.
+    """Elastic net with penalty factors p_j and feature groups; C is finite.
 
-    ``group`` numbers the group of each feature, 0, 1, ...; ``l1_scale``, a power of two, multiplies the norms, as in
-    :class:`RescaledElasticNet`.
+    ``group`` holds the group number of each feature, 0, 1, ...; ``l1_scale``, a power of two, multiplies the norms, as
+    in :class:`RescaledElasticNet`.
     """
 
     factor: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -64,7 +64,7 @@ class GroupElasticNet(ElasticNet):
         return False
 
     def __eq__(self, other: object) -> bool:
-        """Whether C, l1_ratio, factors and groups are the same."""
+        """Whether C, l1_ratio, factors and groups are equal."""
         return isinstance(other, GroupElasticNet) and self._key == other._key
 
     def __hash__(self) -> int:
@@ -78,37 +78,37 @@ class GroupElasticNet(ElasticNet):
 
     @cached_property
     def first(self) -> IntArray:
-        """The first feature of each group."""
+        """Index of the first feature of each group."""
         return np.unique(self.group, return_index=True)[1].astype(np.int64)
 
     @cached_property
     def sizes(self) -> IntArray:
-        """Number of features of each group."""
+        """Number of features in each group."""
         return np.bincount(self.group).astype(np.int64)
 
     @cached_property
     def _order(self) -> IntArray:
-        """The features, group by group."""
+        """Indices of the features, ordered by group."""
         return np.argsort(self.group, kind="stable").astype(np.int64)
 
     @cached_property
     def _starts(self) -> IntArray:
-        """First place of each group in ``_order``."""
+        """First position of each group in ``_order``."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int64)
 
     @cached_property
     def group_weights(self) -> FloatArray:
-        """p_g sqrt(d_g) of each group."""
+        """p_g sqrt(d_g) for each group."""
         return np.asarray(self.factor[self.first] * np.sqrt(self.sizes.astype(np.float64)))
 
     @property
     def l1(self) -> float:
-        """Refused: there is no weight of |w|_1 for all features."""
+        """Raise ``Refused``: there is no common weight of |w|_1."""
         raise Refused(_UNEVEN)
 
     @property
     def l2(self) -> float:
-        """Refused: there is no weight of |w|^2/2 for all features."""
+        """Raise ``Refused``: there is no common weight of |w|^2/2."""
         raise Refused(_UNEVEN)
 
     @cached_property
@@ -128,12 +128,12 @@ class GroupElasticNet(ElasticNet):
 
     @property
     def modulus(self) -> float:
-        """Strong convexity of Omega: the smallest weight of w_j^2/2 of all features."""
+        """Modulus of strong convexity of Omega: the smallest weight of w_j^2/2 over all features."""
         return float(self.ridge.min())
 
     @property
     def kinked(self) -> bool:
-        """Whether Omega has norms, which have kinks."""
+        """Whether Omega contains norms, which have kinks."""
         return self.l1_ratio > 0.0 and bool(self.factor.any())
 
     @property
@@ -143,18 +143,18 @@ class GroupElasticNet(ElasticNet):
 
     @property
     def full_precision(self) -> bool:
-        """Whether all weights that are not 0 are float64 numbers far from underflow and overflow."""
+        """Whether all nonzero weights are float64 numbers far from underflow and overflow."""
         parts = [] if self.l1_ratio == 0.0 else [self.thresholds[self.group_weights > 0.0]]
         parts += [] if self.l1_ratio == 1.0 else [self.ridge[self.factor > 0.0]]
         return all(bool(((x > 2.0**-900) & (x < 2.0**900)).all()) for x in parts)
 
     def restrict(self, features: IntArray) -> GroupElasticNet:
-        """The penalty on some features, which are whole groups."""
+        """Return the penalty restricted to some features, which must be whole groups."""
         group = np.unique(self.group[features], return_inverse=True)[1].astype(np.int64)
         return replace(self, factor=self.factor[features], group=group.reshape(-1))
 
     def norms(self, w: FloatArray) -> FloatArray:
-        """|w_g|_2 of each group, without overflow or underflow."""
+        """Norms |w_g|_2 of all groups, computed without overflow or underflow."""
         size = np.abs(w)
         if len(self.sizes) == len(w):  # groups of one
             return np.asarray(size[self.first])
@@ -169,11 +169,11 @@ class GroupElasticNet(ElasticNet):
         return ridge + (float(self.thresholds @ self.norms(w)) if self.l1_ratio else 0.0)
 
     def excess(self, v: FloatArray) -> FloatArray:
-        """max(|v_g|_2 - l1_g, 0) of each group."""
+        """max(|v_g|_2 - l1_g, 0) for each group."""
         return np.maximum(self.norms(v) - self.thresholds, 0.0)
 
     def conjugate(self, v: FloatArray) -> float:
-        """Sum of max(|v_g|_2 - l1_g, 0)^2/(2 l2_g); for l2_g = 0 a term is 0 or inf."""
+        """Conjugate: sum of max(|v_g|_2 - l1_g, 0)^2/(2 l2_g); terms with l2_g = 0 are 0 or inf."""
         excess, l2 = self.excess(v), self.ridge[self.first]
         if (excess[l2 == 0.0] > 0.0).any():
             return math.inf
@@ -181,7 +181,7 @@ class GroupElasticNet(ElasticNet):
         return float((excess[curved] ** 2 / (2.0 * l2[curved])).sum())
 
     def minimiser(self, v: FloatArray) -> FloatArray:
-        """The w with v.w - Omega(w) largest; 0 where Omega has no quadratic part."""
+        """Maximiser w of v.w - Omega(w); 0 where Omega has no quadratic part."""
         norms, l2 = self.norms(v), self.ridge[self.first]
         curved = (l2 > 0.0) & (norms > 0.0)
         share = np.zeros(len(norms))
@@ -191,18 +191,18 @@ class GroupElasticNet(ElasticNet):
         return np.asarray(v * share[self.group])
 
     def gauge(self, v: FloatArray) -> float:
-        """Largest |v_g|_2/l1_g of all groups that are penalised; at most 1 where the norms allow v."""
+        """Largest |v_g|_2/l1_g over the penalised groups; at most 1 if v is dual feasible for the norms."""
         held = self.thresholds > 0.0
         return float((self.norms(v)[held] / self.thresholds[held]).max(initial=0.0))
 
     def gauge_bound(self, entry: float, length: float) -> float:
-        """Largest gauge of a v with entries of at most ``entry`` and a norm of at most ``length``."""
+        """Upper bound on the gauge of any v with entries up to ``entry`` and norm up to ``length``."""
         held = self.thresholds > 0.0
         most = np.minimum(entry * np.sqrt(self.sizes[held].astype(np.float64)), length)
         return float((most / self.thresholds[held]).max(initial=0.0))
 
     def prox(self, w: FloatArray, step: float) -> FloatArray:
-        """Minimiser of |x - w|^2/2 + step Omega(x)."""
+        """Proximal operator: minimiser of |x - w|^2/2 + step Omega(x)."""
         norms = self.norms(w)
         kept = np.maximum(norms - step * self.thresholds, 0.0) / np.where(norms > 0.0, norms, 1.0)
         return np.asarray(w * kept[self.group] / (1.0 + step * self.ridge))
@@ -212,5 +212,5 @@ class GroupElasticNet(ElasticNet):
         return self.ridge
 
     def unpenalised(self, d: int) -> BoolArray:
-        """Which features have the factor 0."""
+        """Mask of the features with penalty factor 0."""
         return np.asarray(self.factor == 0.0)

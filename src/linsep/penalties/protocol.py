@@ -1,12 +1,12 @@
-"""What every penalty can do.
+"""Interface of penalties.
 
-Reported objective (what users read)::
+Reported objective::
 
     penalty(w) + C sum_i s_i l(m_i),     penalty = (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 for the elastic net
 
-Internal objective (what solvers minimise) is the same divided by C, so that C = inf is a plain
-limit and needs no special case. ``reported = scale * internal``; a penalty is written in internal units. The intercept
-is never penalised.
+The internal objective, which solvers minimise, is the same divided by C, so that C = inf is an ordinary limit and needs
+no special case. ``reported = scale * internal``; a penalty is expressed in internal units. The intercept is never
+penalised.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from linsep.arrays import BoolArray, FloatArray
 class Penalty(Protocol):
     """A convex penalty Omega of the weights, in internal units.
 
-    ``uniform`` says that every feature is penalised alike: then it is an :class:`ElasticNet`, whose two numbers the
-    compiled kernels take.
+    ``uniform`` means that every feature is penalised alike; the penalty is then an :class:`ElasticNet`, whose two
+    weights are passed to the compiled kernels.
     """
 
     @property
@@ -30,7 +30,7 @@ class Penalty(Protocol):
 
     @property
     def l1_ratio(self) -> float:
-        """Share of the norms in the penalty, in [0, 1]; the other part is quadratic."""
+        """Weight of the norms in the penalty, in [0, 1]; the rest is quadratic."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class Penalty(Protocol):
 
     @property
     def modulus(self) -> float:
-        """Largest m for which Omega(w) - m |w|^2/2 is convex."""
+        """Modulus of strong convexity: the largest m for which Omega(w) - m |w|^2/2 is convex."""
         ...
 
     @property
@@ -63,11 +63,11 @@ class Penalty(Protocol):
         ...
 
     def conjugate(self, v: FloatArray) -> float:
-        """Largest v.w - Omega(w); inf if there is none."""
+        """Conjugate Omega*(v) = sup_w v.w - Omega(w); may be inf."""
         ...
 
     def prox(self, w: FloatArray, step: float) -> FloatArray:
-        """Minimiser of |x - w|^2/2 + step Omega(x)."""
+        """Proximal operator: minimiser of |x - w|^2/2 + step Omega(x)."""
         ...
 
     def quadratic(self, d: int) -> FloatArray:
@@ -75,5 +75,5 @@ class Penalty(Protocol):
         ...
 
     def unpenalised(self, d: int) -> BoolArray:
-        """Which of d features have no penalty."""
+        """Mask of the unpenalised features among d."""
         ...

@@ -1,4 +1,4 @@
-"""Loss + penalty + data = one objective, evaluated by passes over the blocks."""
+"""Objective functions: a loss, a penalty and a data set, evaluated by passes over blocks of rows."""
 
 from linsep.problem.coupled import CoupledProblem
 from linsep.problem.duality import dot

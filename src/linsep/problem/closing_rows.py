@@ -1,7 +1,7 @@
-"""The closing pass of some rows in numpy, given their margins: the header of a certificate's sums, and the masses.
+"""Numpy implementation of the closing pass for one block of rows, given their margins.
 
-``certificates/closing.py`` says what the sums are for and derives the bounds on their rounding errors;
-kernels/sums/closing.hpp is the compiled text.
+It computes the scalar sums of a certificate and the signed dual masses. ``certificates/closing.py`` defines the sums
+and bounds their rounding errors; kernels/sums/closing.hpp is the compiled implementation.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from linsep.losses import Loss
 
 #: Unit roundoff of float64.
 ROUNDOFF = 2.0**-53
-#: What every row adds to the sums that bound rounding, against underflow; smaller dual variables are set to 0.
+#: Added per row to the sums that bound rounding errors, to cover underflow; smaller dual variables are set to 0.
 TINY = 2.0**-960
-#: What is added to the norm of a row, whose squares may underflow.
+#: Added to the norm of a row, to cover underflow of its squares.
 TINY_NORM = 2.0**-500
 
 
 def score_share(d: int) -> float:
-    """Rounding error of a margin as a share of q = |x|.|w| + |b| + |offset|."""
+    """Bound on the rounding error of a margin, relative to q = |x|.|w| + |b| + |offset|."""
     return (d + 16) * ROUNDOFF
 
 
 def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
-    """Bound on the rounding error of a margin, with reach = |x|.|w| + |b|; underflow included."""
+    """Bound on the rounding error of a margin, where reach = |x|.|w| + |b|; underflow is covered."""
     return np.asarray(score_share(d) * (reach + np.abs(offset) + TINY))
 
 
 def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
-    """Largest |l'| on [m - e, m + e]: at one of the ends, as the loss is convex; inf where e is not finite.
+    """Largest |l'| on [m - e, m + e], attained at an end because l is convex; inf where e is not finite.
 
-    The ends are rounded outwards: 1 - 1e-17 is on the steep side of a kink at 1, though m - e is rounded to 1.
+    The ends are rounded outwards: 1 - 1e-17 is on the steep side of a kink at 1, although m - e rounds to 1.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = np.nextafter(m - e, -np.inf), np.nextafter(m + e, np.inf)
@@ -41,10 +41,10 @@ def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
 
 
 def feasible(loss: Loss, u: FloatArray, m: FloatArray, s: FloatArray) -> FloatArray:
-    """Dual variables inside the domain of the conjugate.
+    """Replace infeasible dual variables, so that all lie in the domain of the conjugate.
 
-    Where the proposed one is outside or not finite, the slope at the margin ``m`` takes its place, and 0 where even
-    that has no finite conjugate, or where u or s u may underflow.
+    A proposed value that is outside the domain or not finite is replaced by minus the slope at the margin ``m``, or
+    by 0 where that has no finite conjugate either. Values where u or s u may underflow are set to 0.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for substitute in (-loss.slope(m), np.zeros_like(m)):
@@ -60,12 +60,12 @@ def close_rows(
     sizes: tuple[FloatArray, FloatArray],
     d: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """[loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread], and the masses s sigma u of the rows.
+    """Return [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread] and the masses s sigma u of the rows.
 
-    ``vectors`` are weights, signs and offsets, ``sizes`` |x|.|w| + |b| and the norms |x| of the rows; u is feasible.
+    ``vectors`` = (weights, signs, offsets); ``sizes`` = (|x|.|w| + |b|, |x|) for each row; ``u`` must be feasible.
     """
     s, sign, offset = vectors
-    live = s > 0.0  # a row of weight 0 is not there, however large its loss
+    live = s > 0.0  # rows of weight 0 contribute nothing, even if their loss overflows
     with np.errstate(over="ignore", invalid="ignore"):
         q = sizes[0] + np.abs(offset) + TINY
         steep = np.maximum(np.abs(u), steepest_slope(loss, m, score_share(d) * q))

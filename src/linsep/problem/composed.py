@@ -1,4 +1,4 @@
-"""The passes of a loss written in Python: scores and sums by kernels, the loss itself by its numpy text."""
+"""Passes for a loss without a kernel: compiled code computes scores and sums, numpy evaluates the loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linsep.problem.closing_rows import TINY_NORM, close_rows, feasible
 
 
 def _combine(block: Block, a: FloatArray) -> FloatArray:
-    """Sum of a_i (x_i, 1) over the rows of the block."""
+    """Sum of a_i (x_i, 1) over the rows of the block, (d+1,)."""
     full = np.zeros(block.rows.n)
     full[block.lo : block.hi] = a
     out = np.zeros(block.rows.d + 1)
@@ -21,13 +21,13 @@ def _combine(block: Block, a: FloatArray) -> FloatArray:
 
 
 class Composed:
-    """Same contract as the compiled passes, for any ``Loss``."""
+    """Passes over a block for any ``Loss``, with the interface of the compiled passes (``pointwise._Native``)."""
 
     def __init__(self, loss: Loss) -> None:
         self._loss = loss
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
-        """Loss, gradient and (kept) curvatures."""
+        """Add the loss and its gradient to ``out``; store the curvatures s l'' in the row state."""
         s, sign = block.weights(), block.sign[block.lo : block.hi]
         m = block.margins(block.scores(theta))
         out[0] += s @ self._loss.value(m)
@@ -45,7 +45,7 @@ class Composed:
         steps: FloatArray,
         out: FloatArray,
     ) -> None:
-        """Values and derivatives along theta + step * delta."""
+        """Add the loss and its derivative by the step at each theta + step * delta to ``out``."""
         s, sign = block.weights(), block.sign[block.lo : block.hi]
         z, dz = block.scores(theta), block.scores(delta)
         for k, step in enumerate(steps):
@@ -62,7 +62,7 @@ class Composed:
         explicit: bool,
         out: FloatArray,
     ) -> None:
-        """The sums of a certificate, in the layout of kernels/sums/closing.hpp."""
+        """Add the sums of a certificate to ``out``, in the layout of kernels/sums/closing.hpp."""
         loss, rows = self._loss, slice(block.lo, block.hi)
         s, sign = block.weights(), block.sign[rows]
         m = block.margins(block.scores(theta))
@@ -74,7 +74,7 @@ class Composed:
         norms = np.zeros(block.rows.n)
         _kernels.row_norms(block.rows, block.lo, block.hi, norms)
         lengths, w = np.sqrt(norms[rows]), theta[:-1]
-        # |x|.|w| + |b| by Cauchy and Schwarz
+        # bound on |x|.|w| + |b| by the Cauchy-Schwarz inequality
         q = (lengths + TINY_NORM) * float(np.sqrt(w @ w) + TINY_NORM) + abs(float(theta[-1]))
         d = block.rows.d
         header, mass = close_rows(loss, (s, sign, offset), m, u, (q, lengths), d)
@@ -85,7 +85,7 @@ class Composed:
     def dual_variables(
         self, block: Block, base: FloatArray, step: FloatArray, theta: FloatArray
     ) -> FloatArray:
-        """The dual variables that ``closing`` uses, of the rows of the block."""
+        """Dual variables that ``closing`` uses for the rows of the block."""
         loss, sign = self._loss, block.sign[block.lo : block.hi]
         m0, dz = block.margins(block.scores(base)), block.scores(step)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,14 +1,14 @@
-"""The objective of the multinomial loss, k columns of weights coupled by the softmax.
+"""The objective of the multinomial loss: k columns of weights, coupled by the softmax.
 
 ::
 
     P(W) = lam/2 |W_w|^2 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),   z_i = W'(x_i, 1),   W = (W_w; b')
 
-W is (d+1, k) with the intercepts in its last row. Adding one number to all intercepts (and, without a penalty,
-one vector to all columns) changes nothing: a null space that solvers keep at zero sum. Each method is one
-pass over the rows, or none where it says so. The probabilities of the last sweep are kept, one plane of n
-numbers per class, for the Hessian at that point; dense rows with many features and classes can do without them,
-so that memory holds no n x k numbers: products then compute them again.
+W is (d+1, k) with the intercepts in its last row. Adding one number to all intercepts (and, without a penalty, one
+vector to all columns) does not change P; solvers fix this null space by keeping the sum over classes at zero. Each
+method is one pass over the rows unless it says otherwise. A sweep stores the probabilities, one plane of n numbers per
+class, for the Hessian at that point. For dense rows with many features and classes they need not be stored: Hessian
+products then recompute them, and memory holds no n x k array.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from linsep.problem import duality
 from linsep.problem.gram import symmetric
 from linsep.solution import Explicit, Linearised
 
-PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
-_HEADER = 3  # loss and two counts of rows, before the gradient
+PROBABILITIES = "probabilities"  # row state written by a sweep, one plane per class
+_HEADER = 3  # loss and two row counts, before the gradient
 _CLOSING = 7  # scalars of the closing pass
-_SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
-_SAME = 1e-12  # relative difference of a mean from a value that may be its rounding
+_SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean will do
+_SAME = 1e-12  # relative difference between a mean and a value that rounding alone can explain
 
 
 def not_finite() -> NonFinite:
@@ -43,14 +43,14 @@ def not_finite() -> NonFinite:
 
 
 class Classes:
-    """Labels and weights of blocks as the kernels read them, checked once in each process."""
+    """Cache of the compiled labels and weights of each block, checked once per process."""
 
     def __init__(self, k: int) -> None:
         self.k = k
         self._known: dict[tuple[int, int], _kernels.Classes] = {}
 
     def __call__(self, block: Block) -> _kernels.Classes:
-        """Compute the sums of one block."""
+        """Return the compiled labels and weights of a block, created on first use."""
         key = (block.first, block.rows.n)
         found = self._known.get(key)
         if found is None:
@@ -60,7 +60,7 @@ class Classes:
         return found
 
     def probabilities(self, block: Block) -> FloatArray:
-        """The probabilities of the block, (k, rows)."""
+        """Stored probabilities of the block, (k, rows)."""
         return block.row_state(PROBABILITIES, self.k)
 
     def __reduce__(self) -> tuple[type[Classes], tuple[int]]:
@@ -68,10 +68,10 @@ class Classes:
 
 
 class CoupledProblem:
-    """One objective. Counts the passes it makes; keeps the probabilities of its last sweep.
+    """Objective of a loss that couples k classes. Counts its passes and stores the probabilities of its last sweep.
 
-    ``misfits`` and ``crossed`` belong to the last sweep: rows with positive weight whose margin
-    z_y - max_{c != y} z_c is not positive, and those where it is negative.
+    ``misfits`` and ``crossed`` describe the last sweep: the number of rows of positive weight whose margin
+    z_y - max_{c != y} z_c is not positive, and the number where it is negative.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class CoupledProblem:
         self.k = loss.k
         self.passes = 0.0
         self.misfits = self.crossed = data.n
-        self._width = -(-self.k // 8) * 8  # columns as the kernels want them
+        self._width = -(-self.k // 8) * 8  # columns, padded to whole vectors for the kernels
         self._classes = Classes(self.k)
         self.packed = _kernels.softmax_is_packed(data.example_row(), self.k)
         self.keeps_probabilities = True
-        self.sums_cross = False  # whether sweeps add up sum s p p'
+        self.sums_cross = False  # whether sweeps also compute sum s p p'
         self._at = np.zeros(0)  # W of the last sweep, padded
-        self._cross: FloatArray | None = None  # its sum s p p'
+        self._cross: FloatArray | None = None  # sum s p p' of the last sweep
         self._expected: FloatArray | None = None
         self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
 
     @property
     def order(self) -> int:
-        """d + 1: weights and intercept of one class."""
+        """d + 1: number of weights and intercept of one class."""
         return self.data.d + 1
 
     def penalty_value(self, W: FloatArray) -> float:
@@ -103,12 +103,12 @@ class CoupledProblem:
         return 0.5 * self.lam * float(np.vdot(W[:-1], W[:-1])) if self.lam else 0.0
 
     def values(self, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
-        """P and D from the sums of a closing pass at W (no pass); rounding is not allowed for."""
+        """P and D from the sums of a closing pass at W, without a rounding bound (no pass)."""
         return duality.coupled_values(sums, W, self.loss, self.penalty, self.fit_intercept)
 
     def keep(self, P: FloatArray) -> None:
-        """Take P (k, n) for the probabilities of the last sweep."""
-        # Of one row, a view may have any strides.
+        """Store P (k, n) as the probabilities of the last sweep."""
+        # copy: a view of a single row may have arbitrary strides
         self.data.set_row_state(PROBABILITIES, np.array(P, order="C"))
 
     def _pad(self, W: FloatArray) -> FloatArray:
@@ -119,17 +119,17 @@ class CoupledProblem:
         return out
 
     def _matrix(self, flat: FloatArray) -> FloatArray:
-        """(d+1, k) from the padded sums of a kernel, the intercepts' row 0 if there are none."""
+        """Return the padded sums of a kernel as (d+1, k); the last row is 0 if there are no intercepts."""
         out = np.ascontiguousarray(flat.reshape(self.order, self._width)[:, : self.k])
         if not self.fit_intercept:
             out[-1] = 0.0
         return out
 
     def value_gradient(self, W: FloatArray) -> tuple[float, FloatArray]:
-        """P and its gradient (d+1, k); the probabilities are kept for the Hessian."""
+        """P and its gradient (d+1, k); stores the probabilities for the Hessian."""
         self.passes += 1
         V = self._pad(W)
-        V = V.copy() if V is W else V  # as in Problem: a pass may be made up for later
+        V = V.copy() if V is W else V  # as in Problem: a deferred pass must see the current values
         of, keeps, end = self._classes, self.keeps_probabilities, _HEADER + V.size
         size = end + (self._width**2 if self.sums_cross else 0)
 
@@ -150,7 +150,7 @@ class CoupledProblem:
         return float(out[0]) + self.penalty_value(W), g
 
     def start(self, W: FloatArray) -> tuple[float, FloatArray]:
-        """The first evaluation: numbers that are not finite are the data's fault, and said so."""
+        """P and its gradient at the starting point; raise ``NonFinite`` if P is not finite even at W = 0."""
         value, g = self.value_gradient(W)
         if not (np.isfinite(value) and np.isfinite(g).all()):
             zero, g0 = self.value_gradient(np.zeros_like(W))
@@ -159,7 +159,7 @@ class CoupledProblem:
         return value, g
 
     def hess_vec(self, V: FloatArray, single: bool = False) -> FloatArray:
-        """Hessian times V (d+1, k), at the last sweep; ``single``: in single precision if rows are packed."""
+        """Hessian at the last sweep times V (d+1, k); ``single`` uses single precision where rows are packed."""
         self.passes += 1
         padded, at = self._pad(V), self._at
         of, packed, keeps = self._classes, self.packed, self.keeps_probabilities
@@ -178,7 +178,7 @@ class CoupledProblem:
         return out
 
     def expect_hessian(self, mu: FloatArray) -> None:
-        """Let every sweep over rows on disk or on a cluster compute the Hessian as well, to save a pass."""
+        """Compute the Hessian in every later sweep if the rows are on disk or on a cluster, which saves a pass."""
         if self.data.location is not Location.MEMORY:
             self._expected = mu
 
@@ -187,7 +187,7 @@ class CoupledProblem:
         return self.k * (self.k + 1) // 2 * self.order**2
 
     def _gram(self, mu: FloatArray) -> Callable[[Block, FloatArray], None]:
-        """Adds up the Gram matrices of all pairs of classes, at the last sweep."""
+        """Return a function that adds the Gram matrices of all pairs of classes at the last sweep."""
         of = self._classes
 
         def add(block: Block, out: FloatArray) -> None:
@@ -198,7 +198,7 @@ class CoupledProblem:
         return add
 
     def hessian(self, mu: FloatArray) -> FloatArray:
-        """Hessian (k (d+1))^2, class by class, in the coordinates (w, c), c = b + mu.w, at the last sweep."""
+        """Hessian at the last sweep, (k (d+1))^2 ordered by class, in coordinates (w, c) with c = b + mu.w."""
         self.passes += 1
         k, order = self.k, self.order
         first, second = np.triu_indices(k)
@@ -217,20 +217,20 @@ class CoupledProblem:
         return np.ascontiguousarray(H.transpose(0, 2, 1, 3)).reshape(k * order, k * order)
 
     def _symmetric(self, G: FloatArray) -> FloatArray:
-        """Matrices G (m, d+1, d+1) from the triangle that the kernels fill."""
+        """Fill matrices G (m, d+1, d+1) from the triangle that the kernels compute."""
         full = symmetric(G, self.data.sparse)
         if not self.fit_intercept:
             full[:, -1, :] = full[:, :, -1] = 0.0
         return full
 
     def curvatures(self) -> FloatArray:
-        """s p_c (1 - p_c) at the last sweep, (k, n): the class's own block of the Hessian (no pass)."""
+        """s p_c (1 - p_c) at the last sweep, (k, n): row weights of the diagonal blocks of the Hessian (no pass)."""
         p = self.data.row_state(PROBABILITIES)
         h = p * (1.0 - p)
         return h if self.data.weight is None else h * self.data.weight
 
     def own_blocks(self, h: FloatArray, mu: FloatArray, single: bool = False) -> FloatArray:
-        """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1); in single precision or not."""
+        """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1); optionally in float32."""
         self.passes += 1
         size = self.order**2
 
@@ -265,7 +265,7 @@ class CoupledProblem:
         )
 
     def intercept_hessian(self) -> FloatArray:
-        """sum s (diag p - p p') (k, k): the Hessian in the intercepts alone (no pass over X)."""
+        """sum s (diag p - p p') (k, k): the Hessian restricted to the intercepts (no pass over X)."""
         width, of = self._width, self._classes
 
         def add(block: Block, out: FloatArray) -> None:
@@ -275,12 +275,12 @@ class CoupledProblem:
         if cross is None:
             cross = self.data.sum(add, width * width, reads=(PROBABILITIES,), features=False)
         cross = cross.reshape(width, width)[: self.k, : self.k]
-        return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
+        return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # makes every row sum exactly 0
 
     def along(
         self, W: FloatArray, D: FloatArray, steps: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """P and its derivative by the step, at several steps along W + step * D."""
+        """P and its derivative with respect to the step, at several points W + step * D. One pass."""
         self.passes += 1
         start, move = self._pad(W), self._pad(D)
 
@@ -295,11 +295,11 @@ class CoupledProblem:
         return values, out[:, 1] + self.lam * (wd + steps * dd)
 
     def closing(self, W: FloatArray, dual: Linearised | Explicit) -> FloatArray:
-        """The sums of a certificate.
+        """Compute the sums of a certificate.
 
-        [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread, bulk], where
-        residual and V are the sums of s U and of s x U', M those of s x over the rows of each class;
-        kernels/softmax/closing.hpp has the rest.
+        Layout: [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread, bulk], where
+        residual = sum s U, V = sum s x U', and column c of M is sum s x over the rows of class c.
+        kernels/softmax/closing.hpp defines the other entries.
         """
         self.passes += 1
         at = self._pad(W)
@@ -324,7 +324,7 @@ class CoupledProblem:
         return _CLOSING + self._width * (self.order + 1) + self.k * self.data.d
 
     def _closing_sums(self, out: FloatArray) -> FloatArray:
-        """The sums without the padding, V and M both by feature."""
+        """Remove the padding from the closing sums; V and M are both stored by feature."""
         d, k, width = self.data.d, self.k, self._width
         mass, VE, M = np.split(out[_CLOSING:], np.cumsum([width, (d + 1) * width]))
         VE = VE.reshape(d + 1, width)[:, :k]
@@ -334,9 +334,9 @@ class CoupledProblem:
     def newton(
         self, W: FloatArray, max_steps: int
     ) -> tuple[bool, FloatArray, Linearised, FloatArray]:
-        """A whole fit in one native call (kernels/softmax/fit.hpp), for one block and lam > 0.
+        """Run a whole fit in one native call (kernels/softmax/fit.hpp); needs a single block and lam > 0.
 
-        Whether it ended at working precision; W, the dual point and the sums of the closing pass.
+        Returns whether it converged to working precision, W, the dual point, and the sums of the closing pass.
         """
         block = self.data.whole
         assert block is not None
@@ -366,10 +366,10 @@ class CoupledProblem:
         most: int,
         at: tuple[FloatArray, FloatArray, FloatArray, float],
     ) -> tuple[FloatArray, FloatArray, int, float, bool]:
-        """Conjugate gradients for H D = -g in one native call (kernels/softmax/directions.hpp), for rows in memory.
+        """Run conjugate gradients for H D = -g in one native call (kernels/softmax/directions.hpp), rows in memory.
 
-        ``at`` is g, D, the residual R and the first rho, 0 at the beginning. D, R, the products made, rho, and
-        whether more are of no use.
+        ``at`` = (g, D, residual R, initial rho), with rho = 0 at the first call. Returns D, R, the number of Hessian
+        products, rho, and whether further products cannot improve D.
         """
         block, data = self.data.whole, self.data
         assert block is not None and data.location is Location.MEMORY
@@ -396,18 +396,18 @@ class CoupledProblem:
         return D, R, products, first, done
 
     def longest_sum(self, size: int) -> int:
-        """Bound on the terms added one after another in any of ``size`` sums over rows of a pass (no pass).
+        """Bound on the number of terms added sequentially in any of ``size`` sums of a pass (no pass).
 
-        Dense kernels add up some rows in registers, and then these sums: far fewer roundings than rows.
+        Dense kernels first sum chunks of rows in registers and then add the chunk sums: far fewer roundings than rows.
         """
         rows = self.data.longest_sum(size)
         chunk = _kernels.softmax_chunk(self.data.example_row(), self.k)
-        return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: blocks may begin amid a chunk
+        return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: a block may begin inside a chunk
 
     def centre(self) -> FloatArray:
-        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them).
+        """Column means of a sample of rows; zero for sparse rows, or without an intercept to absorb them.
 
-        A constant column is centred at its value: the last bits of a mean would pass for variation.
+        A constant column is centred at its value exactly, since the rounding error of a mean would look like variation.
         """
         data = self.data
         if data.sparse or not self.fit_intercept:

@@ -1,4 +1,4 @@
-"""Gram matrices sum h x~ x~' as the kernels leave them, made symmetric."""
+"""Symmetric Gram matrices sum h x~ x~' from the triangles that the kernels compute."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from linsep.arrays import FloatArray
 
 
 def symmetric(G: FloatArray, sparse: bool) -> FloatArray:
-    """Both triangles of matrices G (..., m, m) summed by a kernel.
+    """Return the full symmetric matrices for G (..., m, m) as summed by a kernel.
 
-    Kernels for dense rows fill the upper triangle; those for sparse rows add each pair once, to either triangle.
+    Kernels for dense rows fill the upper triangle; kernels for sparse rows add each pair once, to either triangle.
     """
     upper = G if sparse else np.triu(G, 1)
     full: FloatArray = upper + upper.swapaxes(-1, -2)

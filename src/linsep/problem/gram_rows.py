@@ -1,4 +1,4 @@
-"""Inner products of rows: the whole of a ridge problem where coefficients are in the span of the rows."""
+"""Inner products of rows: all the data of a ridge problem whose coefficients lie in the span of the rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from linsep.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class GramRows:
-    """Inner products K of some rows about a centre, with the sign, offset and weight of each row.
+    """Inner products K of rows relative to a centre, with the sign, offset and weight of each row.
 
-    ``d`` is the number of products in each inner product, ``centre_norm`` the length of the centre.
+    ``d`` is the number of terms in each inner product, ``centre_norm`` the Euclidean norm of the centre.
     """
 
     K: FloatArray

@@ -4,7 +4,7 @@
 
     P(theta) = Omega(w) + sum_i s_i l(m_i),   m_i = sigma_i (x_i.w + b) + offset_i,   theta = (w, b)
 
-with Omega of ``penalties.group``. The passes over the rows are those of the problem without a penalty.
+Omega is defined in ``penalties.group``. The passes over the rows are those of the problem without a penalty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linsep.problem.pointwise import Problem
 
 
 class GroupProblem:
-    """One objective; ``losses`` is its sum over the rows, a problem without a penalty."""
+    """Objective with a group penalty; ``losses`` is the sum of losses, as a problem without a penalty."""
 
     def __init__(
         self, loss: Loss, penalty: GroupElasticNet, data: Dataset, fit_intercept: bool = True
@@ -37,5 +37,5 @@ class GroupProblem:
 
     @property
     def passes(self) -> float:
-        """Passes over the data."""
+        """Number of passes over the data so far."""
         return self.losses.passes

@@ -1,10 +1,10 @@
-"""The objective of the multiclass hinge of Crammer and Singer, k columns of weights.
+"""The objective of the multiclass hinge loss of Crammer and Singer, with k columns of weights.
 
 ::
 
     P(W) = lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},   z_i = W'(x_i, 1),   W = (W_w; b')
 
-Scores Z and simplex points P, (n, K), are kept between the passes: K is k padded to whole vectors.
+Scores Z and simplex points P, both (n, K), are stored between passes; K is k padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from linsep.solution import Explicit, Linearised
 
 
 class MaxMarginProblem(CoupledProblem):
-    """One objective, and the smooth ones of the proximal point method around it (softmax/crammer_singer.hpp)."""
+    """Crammer-Singer objective and its smoothed proximal-point subproblems (softmax/crammer_singer.hpp)."""
 
     def room(self) -> FloatArray:
-        """Zeros (n, K), where the data set keeps as much as the rows themselves may be."""
+        """Allocate zeros (n, K) where the data set stores row state: in memory or in a memory-mapped file."""
         room = self.data.allocate_state(self._width).reshape(self.data.n, self._width)
         room[:] = 0.0
         return room
 
     def scores(self, W: FloatArray) -> FloatArray:
-        """Z = X W + b (n, K)."""
+        """Scores Z = X W + b (n, K). One pass."""
         self.passes += 1
         V, Z = self._pad(W), self.room()
 
@@ -50,9 +50,10 @@ class MaxMarginProblem(CoupledProblem):
         sigma: float,
         P: FloatArray,
     ) -> tuple[float, float, float, float]:
-        """Smoothed losses at Z + t dZ, their derivative by t, their proximal part, the slack of their p (no pass).
+        """Smoothed losses at Z + t dZ, their derivative by t, their proximal part, and the slack of p (no pass).
 
-        P gets the p, whose slack is what they lack as a dual point.
+        ``P`` receives the maximising simplex points p. Their slack is sum s (max_c lead_c - p.lead), which p adds to
+        the duality gap.
         """
 
         def add(block: Block, out: FloatArray) -> None:
@@ -75,7 +76,7 @@ class MaxMarginProblem(CoupledProblem):
         return value, slope, moved, slack
 
     def gradient(self, P: FloatArray) -> FloatArray:
-        """Sum of s (x, 1) (p - onehot(y))', (d+1, k): the gradient of the losses."""
+        """Gradient of the losses, sum of s (x, 1) (p - onehot(y))', (d+1, k). One pass."""
         self.passes += 1
 
         def add(block: Block, out: FloatArray) -> None:
@@ -96,7 +97,7 @@ class MaxMarginProblem(CoupledProblem):
         W: FloatArray,
         state: FloatArray,
     ) -> None:
-        """Visit buckets of rows in this order by dual coordinate ascent (softmax/crammer_singer.hpp), W (d+1, K)."""
+        """Update W (d+1, K) by dual coordinate ascent over buckets of rows in the given order."""
         block = self.data.whole
         assert block is not None
         _kernels.crammer_singer_ascend(
@@ -115,7 +116,7 @@ class MaxMarginProblem(CoupledProblem):
         )
 
     def row_norms(self) -> FloatArray:
-        """|x|^2 of every row."""
+        """Squared norms |x_i|^2 of all rows. One pass."""
         self.passes += 1
         norms = np.zeros(self.data.n)
 
@@ -127,14 +128,14 @@ class MaxMarginProblem(CoupledProblem):
         return norms
 
     def label_distribution(self) -> FloatArray:
-        """P (n, K) with all of it on the labels: the dual point U = 0."""
+        """P (n, K) = onehot(y): the simplex points of the dual point U = 0."""
         P = self.room()
         assert self.data.labels is not None
         P[np.arange(self.data.n), self.data.labels] = 1.0
         return P
 
     def closing(self, W: FloatArray, dual: Linearised | Explicit) -> FloatArray:
-        """The sums of a certificate, laid out as those of ``CoupledProblem``."""
+        """Compute the sums of a certificate, in the layout of ``CoupledProblem.closing``. One pass."""
         assert isinstance(dual, Explicit)
         self.passes += 1
         at, u, bound = self._pad(W), np.ascontiguousarray(dual.u), np.abs(W).max(axis=1)
@@ -148,10 +149,10 @@ class MaxMarginProblem(CoupledProblem):
         return self._closing_sums(self.data.sum(add, self._closing_size))
 
     def curved_subproblem(self, rows: IntArray, active: BoolArray, sigma: float) -> CoupledProblem:
-        """The rows whose smoothed losses are curved, as a problem that knows their Hessian.
+        """Return the rows whose smoothed losses have curvature, as a softmax problem with the same Hessian.
 
-        With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of
-        a softmax with p = a/|a|, sigma |a| times.
+        With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) equals that of
+        a softmax with p = a/|a| and weight sigma |a|.
         """
         if self.data.location is not Location.MEMORY and not self.data.fits_memory(len(rows)):
             raise Refused(

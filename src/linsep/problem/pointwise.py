@@ -1,12 +1,12 @@
-"""The objective of a pointwise loss, one column of weights.
+"""The objective of a pointwise loss, with one column of weights.
 
 ::
 
     P(theta) = lam/2 |w|^2 + sum_i s_i l(m_i),   m_i = sigma_i (x_i.w + b) + offset_i,   theta = (w, b)
 
-Each method below is one pass over the rows (or none, where it says so): small vectors go to the blocks,
-only sums come back. Native losses run in compiled sweeps; a loss written in Python is composed from the
-same row kernels and its own numpy text.
+Each method is one pass over the rows unless it says otherwise: small vectors are sent to the blocks and only sums are
+returned. Losses with a kernel use compiled sweeps; a loss written in Python combines the compiled row kernels with its
+numpy formulas.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from linsep.solution import Explicit, Linearised
 
 CURVATURE = "curvature"
 DUAL = "dual"
-WEIGHTS = "weights"  # of the rows in a Gram matrix that is not the Hessian of the last sweep
+WEIGHTS = "weights"  # row weights of a Gram matrix that is not the Hessian of the last sweep
 _SAMPLE = 256  # rows whose median centres the Hessian
-TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
+TOGETHER = 64  # up to this many features, reading the rows is a large part of the cost of a Hessian
 
 
 def hard_margin(loss: Loss | CoupledLoss, penalty: ElasticNet) -> bool:
-    """Whether C = inf means the hard margin: no loss at all, and of all such w the shortest."""
+    """Return whether C = inf means the hard margin: the w of smallest norm among those with zero loss."""
     return math.isinf(penalty.C) and not isinstance(loss, CoupledLoss) and loss.soft_margin
 
 
 class _Native:
-    """The compiled passes of a loss that has a kernel."""
+    """Compiled passes of a loss that has a kernel."""
 
     def __init__(self, loss: Loss) -> None:
         assert loss.native is not None
@@ -52,7 +52,7 @@ class _Native:
         self._text = loss
 
     def __reduce__(self) -> tuple[type[_Native], tuple[Loss]]:
-        return _Native, (self._text,)  # compiled objects do not travel to other processes
+        return _Native, (self._text,)  # compiled objects cannot be pickled
 
     def _losses(
         self, block: Block
@@ -89,7 +89,7 @@ class _Native:
     def dual_variables(
         self, block: Block, base: FloatArray, step: FloatArray, theta: FloatArray
     ) -> FloatArray:
-        """The dual variables that ``closing`` uses, of the rows of the block."""
+        """Dual variables that ``closing`` uses for the rows of the block."""
         found, sums = np.zeros(block.rows.n), np.zeros(8 + 2 * block.rows.d)
         _kernels.closing(*self._losses(block), base, step, theta, None, sums, found)
         return found[block.lo : block.hi]
@@ -98,7 +98,7 @@ class _Native:
 def _gram(
     mu: FloatArray, single: bool, weights: str = CURVATURE
 ) -> Callable[[Block, FloatArray], None]:
-    """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep or other weights."""
+    """Return a function that sums h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep or ``weights``."""
 
     def add(block: Block, out: FloatArray) -> None:
         _kernels.gram(block.rows, block.lo, block.hi, block.row_state(weights), mu, out, single)
@@ -110,14 +110,14 @@ class Tried(NamedTuple):
     """Value, gradient and closing sums of a trial point, from one pass."""
 
     at: FloatArray
-    sums: FloatArray  #: of ``closing``
+    sums: FloatArray  #: closing sums
     value: float
     g: FloatArray
-    along: tuple[FloatArray, FloatArray]  #: P and its derivative on the way there
+    along: tuple[FloatArray, FloatArray]  #: P and its derivative between base and ``at``
 
 
 class Problem:
-    """One objective. Counts the passes it makes; keeps the curvatures of its last sweep."""
+    """Objective of a pointwise loss. Counts its passes and stores the curvatures of its last sweep."""
 
     def __init__(
         self, loss: Loss, penalty: ElasticNet, data: Dataset, fit_intercept: bool = True
@@ -133,13 +133,13 @@ class Problem:
 
     @property
     def native_loss(self) -> _kernels.Loss:
-        """The compiled loss, if there is one."""
+        """Compiled loss; the loss must have a kernel."""
         assert isinstance(self._run, _Native)
         return self._run.loss
 
     @property
     def order(self) -> int:
-        """d + 1: weights and intercept."""
+        """d + 1: number of weights and intercept."""
         return self.data.d + 1
 
     def penalty_value(self, theta: FloatArray) -> float:
@@ -148,13 +148,13 @@ class Problem:
         return 0.5 * self.lam * dot(w, w) if self.lam else 0.0
 
     def values(self, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-        """P and D from the sums of a closing pass at theta (no pass); rounding is not allowed for."""
+        """P and D from the sums of a closing pass at theta, without a rounding bound (no pass)."""
         return duality.values(sums, theta, self.penalty, self.fit_intercept)
 
     def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
-        """P and its gradient; the curvatures s l'' of all rows are kept for the Hessian.
+        """P and its gradient; stores the curvatures s l'' of all rows for the Hessian. One pass.
 
-        With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sums/sweep.hpp).
+        With ``blend`` = 1 the stored curvatures are at least the secant curvatures (kernels/sums/sweep.hpp).
         """
         self.passes += 1
         return self._read_sweep(
@@ -162,16 +162,16 @@ class Problem:
         )
 
     def _sweep(self, theta: FloatArray, blend: float) -> list[tuple[Sum, int]]:
-        """The sums of a sweep, and of the Hessian if it is expected."""
+        """Sums to request in a sweep, including those of the Hessian if it is expected."""
         run, order = self._run, self.order
-        at = theta.copy()  # a pass that is made up for later must not see what became of theta
+        at = theta.copy()  # a deferred pass must not see later changes to theta
         wanted: list[tuple[Sum, int]] = [(lambda b, o: run.sweep(b, at, o, blend), order + 1)]
         if self._expected is not None:
             wanted.append((_gram(*self._expected), order * order))
         return wanted
 
     def _read_sweep(self, theta: FloatArray, found: list[FloatArray]) -> tuple[float, FloatArray]:
-        """P and its gradient from those sums."""
+        """P and its gradient from the sums of a sweep (no pass)."""
         out, *others = found
         self._ready = others[0] if others else None
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
@@ -181,9 +181,9 @@ class Problem:
         return value, g
 
     def expect_hessian(self, mu: FloatArray, single: bool) -> None:
-        """Compute the Hessian in every sweep, because it is needed next.
+        """Compute the Hessian in every later sweep, because it is needed next.
 
-        So it is where rows must be fetched, and where reading them takes a good part of the time of either.
+        Done where rows must be fetched, or where reading them takes a large part of the time.
         """
         if self.data.location is not Location.MEMORY or self.data.d <= TOGETHER:
             self._expected = mu, single
@@ -193,9 +193,9 @@ class Problem:
         return found is not None and found[0] is mu and found[1] == single
 
     def start(self, theta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-        """The first evaluation: at theta, or at 0 if that is better.
+        """Evaluate P and its gradient at theta, or at 0 if P is smaller there; return the chosen point with both.
 
-        Numbers that are not finite at 0 are the data's fault, and said so.
+        Raises ``NonFinite`` if P is not finite even at 0, which means that the data are not finite.
         """
         value, g = self.value_gradient(theta)
         finite = np.isfinite(value) and np.isfinite(g).all()
@@ -211,9 +211,9 @@ class Problem:
         return theta, value, g
 
     def hessian(self, mu: FloatArray, single: bool = False) -> FloatArray:
-        """Hessian in the coordinates (w, c), c = b + mu.w, from the curvatures of the last sweep.
+        """Hessian in coordinates (w, c) with c = b + mu.w, from the curvatures of the last sweep. One pass.
 
-        ``single``: in single precision, to 1e-7 of the diagonal; it may then overflow to infinity.
+        With ``single``, single precision: accurate to 1e-7 of the diagonal, and it may overflow to infinity.
         """
         self.passes += 1
         order = self.order
@@ -230,17 +230,17 @@ class Problem:
         return self.hessian_of(H, mu)
 
     def gram(self, weights: FloatArray, mu: FloatArray, single: bool = False) -> FloatArray:
-        """Sum of h (x - mu, 1)(x - mu, 1)' over the rows with weight h > 0, one triangle: see ``symmetric``."""
+        """Sum of h (x - mu, 1)(x - mu, 1)' over rows with weight h > 0; one triangle, see ``symmetric``. One pass."""
         self.passes += 1
         self.data.set_row_state(WEIGHTS, weights)
         out = self.data.sum(_gram(mu, single, WEIGHTS), self.order * self.order, reads=(WEIGHTS,))
         return out.reshape(self.order, self.order)
 
     def hessian_of(self, sums: FloatArray, mu: FloatArray) -> FloatArray:
-        """Hessian from the sums that a Gram pass leaves, with the penalty (no pass)."""
+        """Hessian from the sums of a Gram pass, with the penalty (no pass)."""
         order = self.order
         H = symmetric(sums, self.data.sparse)
-        # A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        # A constant column duplicates the intercept: after centring, only rounding noise is left of it.
         spread = np.sqrt(np.diag(H))
         noise = np.append(spread[:-1] <= 1e-12 * np.abs(mu) * spread[-1], False)
         H[noise], H[:, noise] = 0.0, 0.0
@@ -250,7 +250,7 @@ class Problem:
         return H
 
     def hess_vec(self, v: FloatArray) -> FloatArray:
-        """Hessian times v = (w, b) in the user's coordinates."""
+        """Hessian times v = (w, b), in the uncentred coordinates. One pass."""
         self.passes += 1
 
         def add(block: Block, out: FloatArray) -> None:
@@ -263,7 +263,7 @@ class Problem:
         return out
 
     def curvature_sum(self) -> float:
-        """Sum of the kept curvatures (no pass over X)."""
+        """Sum of the stored curvatures (no pass over X)."""
 
         def add(block: Block, out: FloatArray) -> None:
             out[0] += block.row_state(CURVATURE)[block.lo : block.hi].sum()
@@ -271,7 +271,7 @@ class Problem:
         return float(self.data.sum(add, 1, reads=(CURVATURE,), features=False)[0])
 
     def moments(self, weighted: bool = True) -> tuple[FloatArray, FloatArray, float]:
-        """Sums of h x^2, h x and h, with h the kept curvatures (or 1)."""
+        """Sums of h x^2, h x and h, where h are the stored curvatures (or 1). One pass."""
         self.passes += 1
         d = self.data.d
 
@@ -285,7 +285,7 @@ class Problem:
     def along(
         self, theta: FloatArray, delta: FloatArray, steps: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """P and its derivative by the step, at several steps along theta + step * delta."""
+        """P and its derivative with respect to the step, at several points theta + step * delta. One pass."""
         self.passes += 1
         run = self._run
         out = self.data.sum(
@@ -296,7 +296,7 @@ class Problem:
     def _add_penalty(
         self, theta: FloatArray, delta: FloatArray, steps: FloatArray, out: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Losses and their derivatives along a ray, with the penalty."""
+        """Add the penalty to losses and their derivatives along a ray (no pass)."""
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
@@ -310,9 +310,9 @@ class Problem:
         look: Callable[[Block], Any],
         bring: Callable[[list[Any]], Any],
     ) -> tuple[Tried, list[Any]]:
-        """``closing``, ``value_gradient``, and ``along`` from the base of the dual point to theta, all in one pass.
+        """Evaluate ``closing``, ``value_gradient``, and ``along`` from the base of the dual point to theta in one pass.
 
-        Also what ``look`` returned for each block, of which ``bring`` makes numbers of rows that come along.
+        Also calls ``look`` on each block; ``bring`` turns its results into the indices of rows to fetch in this pass.
         """
         self.passes += 3
         base, step = self._unfold(theta, dual)
@@ -332,7 +332,7 @@ class Problem:
         return Tried(at, sums, value, g, along), found
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
-        """The sums of a certificate: kernels/sums/closing.hpp states their layout."""
+        """Compute the sums of a certificate, in the layout of kernels/sums/closing.hpp. One pass."""
         self.passes += 1
         base, step = self._unfold(theta, dual)
         explicit, run = self._place_dual(dual), self._run
@@ -343,7 +343,7 @@ class Problem:
         )
 
     def unfold(self, theta: FloatArray, dual: Linearised) -> FloatArray:
-        """The dual variables of a linearised dual point, row by row, as the closing pass finds them (one pass)."""
+        """Dual variables of a linearised dual point for all rows, as the closing pass computes them. One pass."""
         self.passes += 1
         base, step = self._unfold(theta, dual)
         run, u = self._run, np.empty(self.data.n)
@@ -356,19 +356,19 @@ class Problem:
         return u
 
     def closing_at_stored_dual(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
-        """Closing sums of one block at the dual variables stored in its row state under DUAL."""
+        """Return a function that adds the closing sums of a block at the dual variables in its row state DUAL."""
         run = self._run
         return lambda b, o: run.closing(b, theta, theta, theta, True, o)
 
     @staticmethod
     def _unfold(theta: FloatArray, dual: Linearised | Explicit) -> tuple[FloatArray, FloatArray]:
-        """Base and step of a linearised dual point; of another nobody asks."""
+        """Base and step of a linearised dual point; theta as an unused placeholder for an explicit one."""
         if isinstance(dual, Explicit):
             return theta, theta
         return np.ascontiguousarray(dual.base[:, 0]), np.ascontiguousarray(dual.step[:, 0])
 
     def _place_dual(self, dual: Linearised | Explicit) -> bool:
-        """Store an explicit dual point in the row state; whether the dual point is explicit."""
+        """Store an explicit dual point in the row state; return whether the dual point is explicit."""
         if not isinstance(dual, Explicit):
             return False
         self.data.set_row_state(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))
@@ -377,7 +377,8 @@ class Problem:
     def largest_entry(self, sums: FloatArray) -> float:
         """Bound on sum s |u_i x_ij| for every j, from the sums of a closing pass.
 
-        Where X has no negative entry it is v+ - v-, to a rounding error of a millionth at most; else |X|_inf mass.
+        If X has no negative entry, this is max (v+ - v-), inflated by 1e-6 to cover rounding; otherwise |X|_max times
+        the total mass.
         """
         d = self.data.d
         least, most = extremes(self.data.X)
@@ -387,7 +388,7 @@ class Problem:
         return max(-least, most) * float(sums[3] + sums[4])
 
     def null_value(self) -> float:
-        """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
+        """P at w = 0, b = 0 (targets only, no pass over X)."""
         loss = self.loss
         if not self.data.targets.has_offset:
             return float(loss.value(np.zeros(1))[0]) * self.data.total_weight()
@@ -399,9 +400,9 @@ class Problem:
         return float(self.data.sum(add, 1, features=False)[0])
 
     def centre(self) -> FloatArray:
-        """Column medians of some rows, whatever outliers there are; 0 if sparse or without intercept.
+        """Column medians of a sample of rows, robust to outliers; 0 if sparse or without intercept.
 
-        Any point amid the rows serves: the Hessian of rows centred there loses no digits to their mean.
+        Any point among the rows will do: the Hessian of rows centred there loses no digits to their mean.
         """
         data = self.data
         if data.sparse or not self.fit_intercept:

@@ -1,4 +1,4 @@
-"""What a fit is asked for: the problem, the tolerance, the solver and its limits."""
+"""Settings of a fit: the problem, the tolerance, the solver and its limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linsep.penalties import ElasticNet
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of one fit."""
+    """Settings of one fit: loss, penalty, tolerance, solver and limits."""
 
     loss: Loss | CoupledLoss
     penalty: ElasticNet
@@ -24,10 +24,10 @@ class Recipe:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit on time or passes."""
+        """Whether the fit has a limit on time or passes."""
         return self.time_limit is not None or self.max_passes is not None
 
 
 def reproducible_fields(recipe: Recipe) -> Recipe:
-    """The recipe without what does not decide the answer: neither threads nor the clock."""
+    """Return the recipe without the settings that do not affect the result: threads and time limit."""
     return replace(recipe, n_threads=None, time_limit=None)

@@ -1,4 +1,4 @@
-"""Are two classes separable? An answer with a proof either way, for any data set."""
+"""Decide whether two classes are linearly separable, with a proof of either answer, for any data set."""
 
 from __future__ import annotations
 

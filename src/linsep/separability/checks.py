@@ -1,4 +1,4 @@
-"""Is a claimed separator, witness or direction true of these data? Numpy and integers; no solver, no kernel."""
+"""Check a claimed separator, witness or direction against the data, in numpy and integers without any kernel."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from linsep.separability.integers import common_denominator, null_vector
 from linsep.separability.rows import ROUNDOFF, TINIEST, exact_margins
 from linsep.separability.witness import balances, round_to, underflows
 
-_CHUNK = 1 << 18  # numbers of X looked at together
-_TOUCH = 1e-8  # ratio of a margin that counts as zero in a float check
+_CHUNK = 1 << 18  # entries of X processed at a time
+_TOUCH = 1e-8  # relative margin that counts as zero in a floating-point check
 
 
 def separates(
@@ -31,7 +31,7 @@ def separates(
     *,
     exact: bool,
 ) -> bool:
-    """Every row strictly on its side, and none closer than ``margin``."""
+    """Return whether every row lies strictly on its side, and none closer than ``margin``."""
     theta = plane.homogeneous()
     claim = max(margin, 0.0) * plane.norm
     slack = 1e-12 * claim
@@ -44,7 +44,7 @@ def separates(
         if any(value <= 0 for value in close):
             return False
         if exact:
-            # m >= margin |w|, squared so that no root is taken
+            # m >= margin |w|, squared to avoid the root
             limit = Fraction(margin) ** 2 * sum(Fraction(x) ** 2 for x in plane.w.tolist())
             if any(value * value < limit for value in close):
                 return False
@@ -63,7 +63,7 @@ def meets(
     point: FloatArray | None,
     exact: bool,
 ) -> bool:
-    """The weighted rows of the two classes balance, in ``point``."""
+    """Return whether the weighted rows of the two classes balance, in ``point``."""
     y = y_of(X, y)
     X = plain_rows(X)
     sign = plain_signs(y, X.shape[0], classes)
@@ -101,7 +101,7 @@ def touches(
     affine: bool,
     exact: bool,
 ) -> bool:
-    """No row on the wrong side of the direction, exactly the rows ``on`` at zero, and others beyond."""
+    """Return whether no row is on the wrong side of the direction and exactly the rows ``on`` have score zero."""
     w, b = direction
     theta = np.append(w, b)
     y = y_of(X, y)
@@ -127,7 +127,7 @@ def touches(
 def _touches_exactly(
     X: Any, sign: FloatArray, theta: FloatArray, zero: BoolArray, affine: bool
 ) -> bool:
-    """A rational direction beside theta is zero on the rows ``zero`` and positive on all others."""
+    """Return whether a rational direction near theta is zero on the rows ``zero`` and positive on all others."""
     A = _dense(X[np.flatnonzero(zero)])
     A = np.column_stack([A, np.ones(len(A))]) if affine else A
     near = null_vector(A, theta if affine else theta[:-1])
@@ -162,7 +162,7 @@ def _chunks(
 def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Margins and bounds on their rounding errors."""
     w, b = theta[:-1], float(theta[-1])
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is in margin_error
+    with np.errstate(over="ignore", invalid="ignore"):  # margin_error covers overflow
         m = sign * np.asarray(rows @ w + b)
         reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
     m = np.where(np.isfinite(reach), m, 0.0)

@@ -1,4 +1,4 @@
-"""Separable, inseparable or undecided: the road from a data set to an answer with its proof."""
+"""Decide whether a data set is separable, with a proof: separable, inseparable, or undecided."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from linsep.separability.witness import Witness, make_witness, residual
 
 Answer = Separable | Inseparable | Undecided
 
-#: Features beyond which working rows are not stored densely.
+#: Number of features above which the working rows are not stored densely.
 WIDE = 1500
 METHODS = ("auto", "nnls", "lp")
 
@@ -43,12 +43,12 @@ def decide(
     seed: int = 0,
     classes: npt.NDArray[np.generic] | None = None,
 ) -> Answer:
-    """Are the rows of sign -1 and +1 with positive weight separable?"""
+    """Decide whether the rows of sign -1 and +1 with positive weight are separable."""
     signed = SignedRows(data, fit_intercept)
     sides = data.sign[signed.counted]
     if fit_intercept and not (sides.min() < 0 < sides.max()):
         raise BadInput("all rows belong to one class: there is nothing to separate them from.")
-    with np.errstate(all="ignore"):  # what overflows or underflows proves nothing
+    with np.errstate(all="ignore"):  # values that overflow or underflow prove nothing
         return _decide(signed, method, seed, classes)
 
 
@@ -86,14 +86,14 @@ def proven(
     fit_intercept: bool = True,
     classes: npt.NDArray[np.generic] | None = None,
 ) -> Separable | None:
-    """The proof that theta = (w, b) separates the rows, one pass; None if it does not."""
+    """Proof that theta = (w, b) separates the rows; None if it does not. One pass."""
     signed = SignedRows(data, fit_intercept)
     low = proven_margin(signed, theta, signed.scan(theta, 1))
     return _separable(signed, Separator(theta, low), classes) if low > 0.0 else None
 
 
 def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witness | None]:
-    """The answer of rational arithmetic, if there are few enough numbers."""
+    """Decide in rational arithmetic, if the data are small enough."""
     rows = signed.counted
     if len(rows) * (signed.data.d + 1) > simplex.ENTRIES:
         return found, None
@@ -118,7 +118,7 @@ def _separable(
     w, b = found.theta[:-1], float(found.theta[-1])
     size = length(w)
     margin = found.low / size * (1 - (len(w) + 8) * ROUNDOFF)
-    if margin < SMALL:  # absolute rounding errors, half a unit in each of two operations
+    if margin < SMALL:  # absolute rounding errors: half a unit in each of two operations
         margin = max(margin - 2.0 * TINIEST, 0.0)
     if not SMALL < size < np.inf:  # it may have lost digits
         margin = 0.0
@@ -160,7 +160,7 @@ def _inseparable(
 
 
 def _touches(signed: SignedRows, direction: tuple[FloatArray, float], on: IntArray) -> bool:
-    """Whether exact arithmetic confirms the direction; of many rows, or rows on disk, it is not asked."""
+    """Return whether exact arithmetic confirms the direction; not checked for many rows or rows on a cluster."""
     data = signed.data
     if (
         len(signed.counted) < data.n
@@ -181,7 +181,7 @@ def _touches(signed: SignedRows, direction: tuple[FloatArray, float], on: IntArr
 
 
 def _direction(signed: SignedRows, theta: FloatArray) -> tuple[FloatArray, float]:
-    """theta of unit length, without the entries that are rounding noise."""
+    """Scale theta to unit length and remove entries that are rounding noise."""
     sizes = np.append(column_sizes(signed.data.X), 1.0) * np.abs(theta)
     theta = np.where(sizes > 1e-11 * sizes.max(), theta, 0.0)
     size = length(theta[:-1]) or abs(float(theta[-1]))

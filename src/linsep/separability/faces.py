@@ -1,10 +1,9 @@
-"""Inseparable classes: do they overlap for good, or does a hyperplane still pass between some of their rows?
+"""Distinguish overlapping from quasi-separable classes by facial reduction.
 
-Rows with a witness of their own lie on every hyperplane with a_i.theta >= 0 for all i, since sum alpha_i a_i = 0. So
-theta is orthogonal to their span L, and the question is asked again of the other rows, projected along
-L. A new witness enlarges L, at most d + 1 times; a separator of the projected rows is the direction of a
-quasi-separation; and if no row is left outside L, the classes overlap (Albert and Anderson 1984; the
-reduction is that of Borwein and Wolkowicz 1981).
+The rows of a witness lie on every hyperplane with a_i.theta >= 0 for all i, since sum alpha_i a_i = 0. So theta is
+orthogonal to their span L, and the decision is repeated for the other rows, projected along L. A new witness enlarges
+L, at most d + 1 times; a separator of the projected rows is the direction of a quasi-separation; and if no row is left
+outside L, the classes overlap (Albert and Anderson 1984; the reduction is that of Borwein and Wolkowicz 1981).
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from linsep.separability.frame import Frame
 from linsep.separability.rows import SLACK, SignedRows
 from linsep.separability.search import Working
 
-ON = 1e-9  # share of a unit vector outside L that counts as none
+ON = 1e-9  # length of the component outside L, for a unit vector, that counts as zero
 _CHUNK = 4096
 _MAX_PASSES = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Quasi:
-    """theta with a_i.theta >= 0 for every row: zero for the rows ``on``, positive for all others."""
+    """Direction theta with a_i.theta >= 0 for every row: zero for the rows ``on``, positive for all others."""
 
     theta: FloatArray
     on: IntArray
@@ -36,9 +35,9 @@ class Quasi:
 def quasi_separation(
     signed: SignedRows, working: Working, rows: IntArray
 ) -> tuple[bool | None, Quasi | None]:
-    """Whether the classes are quasi-separable, and the direction that moves as many rows as can be.
+    """Return whether the classes are quasi-separable, and the direction with the most rows off the hyperplane.
 
-    ``rows`` are those of a witness. False means that the classes overlap, None that rounding hides the answer.
+    ``rows`` are those of a witness. False means that the classes overlap, None that rounding prevents a decision.
     """
     frame = working.frame
     span, _ = frame.vectors(rows)
@@ -54,7 +53,7 @@ def quasi_separation(
             continue
         split = witness_or_separator(P[outside])
         if not split.separated:
-            used = split.weights > ON * split.weights.max()  # what is less may be rounding noise
+            used = split.weights > ON * split.weights.max()  # smaller weights may be rounding noise
             span = np.vstack([span, working.A[outside][used]])
             Q = _complement(span)
             continue
@@ -71,14 +70,14 @@ def quasi_separation(
 
 
 def _complement(span: FloatArray) -> FloatArray:
-    """An orthonormal basis, in columns, of what is orthogonal to the rows of ``span``."""
+    """Orthonormal basis, in columns, of the orthogonal complement of the rows of ``span``."""
     _, s, Vt = lapack(np.linalg.svd, span, full_matrices=True)
     rank = int((s > ON * s[0]).sum())
     return np.ascontiguousarray(Vt[rank:].T)
 
 
 def _project(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """A Q with rows of unit length, and which rows have a length to speak of."""
+    """A Q with rows scaled to unit length, and a mask of the rows of nonzero length."""
     P = A @ Q
     size = np.sqrt(np.einsum("ij,ij->i", P, P))
     outside = size > ON
@@ -90,7 +89,7 @@ def _generic(size: int, seed: int) -> FloatArray:
 
 
 def _rows_off_plane(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
-    """Rows that lie off the hyperplane."""
+    """Indices of the rows that lie off the hyperplane. One pass."""
     scan = signed.scan(frame.theta(phi), 1, noise=frame.noise(phi))
     moved = np.zeros(signed.data.n, dtype=bool)
     moved[signed.counted] = True
@@ -99,7 +98,7 @@ def _rows_off_plane(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArr
 
 
 def _zero_rows_outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
-    """Rows outside the subspace L on which theta is zero nevertheless."""
+    """Rows outside the subspace L on which theta is zero."""
     found = [
         part[_project(frame.vectors(part)[0], Q)[1]]
         for part in np.array_split(rows, max(1, len(rows) // _CHUNK))

@@ -1,7 +1,6 @@
-"""Coordinates in which the rows of a sample are centred, of unit spread in every feature, and of unit length.
+"""Coordinates in which the sampled rows are centred, of unit spread in every feature, and of unit length.
 
-None of this changes which rows are separable: a_i may be multiplied by any positive number, and theta be
-expressed in any basis.
+None of this affects separability: a_i may be multiplied by any positive number, and theta expressed in any basis.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ import scipy.sparse as sp
 from linsep.arrays import FloatArray, IntArray, dense
 from linsep.separability.rows import SignedRows
 
-_WIDE = 1e250  # ratio of weights that floats of order 1 do not hold
+_WIDE = 1e250  # ratio of weights beyond which scaling to order 1 would underflow
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """x becomes ((x - centre) / spread, shift), signed and divided by its length."""
+    """Change of coordinates: x becomes ((x - centre) / spread, shift), signed and scaled to unit length."""
 
     rows: SignedRows
     centre: FloatArray
@@ -28,7 +27,7 @@ class Frame:
 
     @classmethod
     def of(cls, rows: SignedRows, sample: IntArray) -> Frame:
-        """Centre and spread of a sample; sparse rows are not centred."""
+        """Take centre and spread from a sample; sparse rows are not centred."""
         X = rows.features(sample)
         d = X.shape[1]
         centre = np.zeros(d)
@@ -54,7 +53,7 @@ class Frame:
         return len(self.spread) + int(self.rows.fit_intercept)
 
     def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Unit vectors of some rows and the lengths that were divided out (1 for a zero row)."""
+        """Unit vectors of some rows, and their lengths before scaling (1 for a zero row)."""
         X = self.rows.features(sample)
         X = dense(X)
         A = np.empty((len(sample), self.order))
@@ -67,12 +66,12 @@ class Frame:
         return A, lengths
 
     def theta(self, phi: FloatArray) -> FloatArray:
-        """(w, b) in the user's coordinates, scaled to a largest entry of order 1."""
+        """(w, b) in the original coordinates, scaled to a largest entry of order 1."""
         theta = self._unscale(phi)
         return theta / _power_near(theta)
 
     def noise(self, phi: FloatArray) -> FloatArray:
-        """(|dw|, |db|) to which rounding errors of phi, relative to its length, add up in ``theta(phi)``."""
+        """Bounds (|dw|, |db|) on the error of ``theta(phi)`` due to rounding errors of phi, relative to its length."""
         d = len(self.spread)
         size = float(np.sqrt(phi @ phi))
         noise = np.zeros(d + 1)
@@ -91,7 +90,7 @@ class Frame:
 
 
 def _power_near(theta: FloatArray) -> float:
-    """A power of two near the largest weight, or the intercept if there is no weight; 1 if weights would underflow."""
+    """Power of two near the largest weight (the intercept if w = 0); 1 if scaling would underflow."""
     largest = float(np.abs(theta[:-1]).max(initial=0.0) or np.abs(theta).max())
     least = float(np.abs(theta[theta != 0]).min(initial=np.inf))
     if not 0.0 < largest < _WIDE * least:

@@ -1,7 +1,7 @@
-"""Exact null vectors of matrices of floats, by integer elimination.
+"""Exact null vectors of float matrices, by integer elimination.
 
-Floats are integers times powers of two, so a homogeneous system of equations over them is one over the
-integers. Elimination without fractions (Bareiss 1968) keeps every entry a minor of the matrix.
+Floats are integers times powers of two, so a homogeneous linear system over floats is one over the integers.
+Fraction-free elimination (Bareiss 1968) keeps every entry a minor of the matrix.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from linsep.interrupts import lapack
 
 Integers = npt.NDArray[np.object_]
 
-_RANK = 1e-11  # share of the largest pivot below which a float pivot counts as none
+_RANK = 1e-11  # relative threshold for zero pivots in floating point
 
 
 def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
-    """Rational u with M u = 0 exactly, as near to ``guess`` as its free entries; None if only u = 0 is left.
+    """Rational u with M u = 0 exactly, whose free entries equal ``guess``; None if only u = 0 is a solution.
 
-    The rows of M that matter are picked by a float factorisation with pivoting. The result is multiplied
-    with every row of M afterwards, so a wrong pick costs time, never the truth: then all rows are taken.
+    The independent rows of M are selected by a float factorisation with pivoting. The result is then multiplied with
+    every row of M, so a wrong selection costs only time: all rows are used instead.
     """
-    numbers = DyadicRows.of(M.T).num.T  # each equation may be multiplied by its own power of two
+    numbers = DyadicRows.of(M.T).num.T  # each equation may be scaled by its own power of two
     size = np.abs(M).max(axis=1, initial=0.0)
     full = np.flatnonzero(size > 0)
     scaled = M[full] / size[full, None]
@@ -49,7 +49,7 @@ def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
 
 
 def common_denominator(values: list[Fraction]) -> tuple[Integers, int]:
-    """Integers and the positive integer that divides them: values = integers / divisor."""
+    """Integers and their common positive denominator: values = integers / divisor."""
     divisor = math.lcm(*(value.denominator for value in values))
     whole = np.empty(len(values), dtype=object)
     whole[:] = [value.numerator * (divisor // value.denominator) for value in values]
@@ -57,7 +57,7 @@ def common_denominator(values: list[Fraction]) -> tuple[Integers, int]:
 
 
 def _echelon(M: Integers, guess: FloatArray) -> tuple[Integers, list[int]]:
-    """M in echelon form and its pivot columns, those of the largest guesses first."""
+    """M in echelon form and its pivot columns, chosen in order of decreasing |guess|."""
     M = M.copy()
     columns: list[int] = []
     previous, row = 1, 0
@@ -78,7 +78,7 @@ def _echelon(M: Integers, guess: FloatArray) -> tuple[Integers, list[int]]:
 
 
 def _back_substitute(M: Integers, columns: list[int], guess: FloatArray) -> list[Fraction]:
-    """The free entries as guessed, the others from the echelon form."""
+    """Solution with the free entries of ``guess`` and the others from the echelon form."""
     u: list[Any] = [Fraction(x) for x in guess.tolist()]
     for column in columns:
         u[column] = Fraction(0)

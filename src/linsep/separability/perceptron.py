@@ -1,7 +1,7 @@
-"""Passes of the perceptron over rows in memory: a cheap test whether two classes are linearly separable.
+"""Perceptron passes over rows in memory: a cheap test for linear separability.
 
-A row on the wrong side, or on the plane, adds its signed unit vector to theta. Each pass visits all rows in a new
-random order; the first pass without an update has found a separating hyperplane.
+A row on the wrong side, or on the hyperplane, adds its signed unit vector to theta. Each pass visits all rows in a new
+random order; a pass without an update means that a separating hyperplane was found.
 
 Reference: Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the
 brain, 1958.
@@ -17,13 +17,13 @@ from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.data import Dataset
 
-_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C is answered between calls
+_ENTRIES_PER_CALL = 4_000_000  # about 10 ms, so that Ctrl-C is handled between calls
 
 
 def passes(data: Dataset, fit_intercept: bool, seed: int) -> Iterator[tuple[int, FloatArray]]:
-    """The number of updates of each pass, and theta after it.
+    """Yield the number of updates of each pass, and theta after it.
 
-    No pass is made if the rows are not in one block of memory, or if a row is zero or too large to square.
+    Yields nothing if the rows are not in one block of memory, or if a row is zero or too large to square.
     """
     block = data.whole
     if block is None:

@@ -1,4 +1,4 @@
-"""The plain linear programme, through HiGHS: A theta >= 1, and if it has no solution, its alternative.
+"""Decide separability by linear programming with HiGHS: A theta >= 1 and, if infeasible, its Farkas alternative.
 
 By Farkas' lemma either some theta has a_i.theta >= 1 for every row, or some alpha >= 0 of sum 1 has
 sum alpha_i a_i = 0; a vertex of the second polytope has at most d + 2 positive weights.
@@ -15,7 +15,7 @@ from linsep.separability.search import Meeting, Separator, Stuck, Working, prove
 
 
 def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
-    """Both programmes on all rows, in scaled coordinates; the answer is proven as any other."""
+    """Solve both linear programmes on all rows, in scaled coordinates; separators and witnesses are proven later."""
     frame = working.frame
     A, lengths = frame.vectors(signed.counted)
     m, p = A.shape

@@ -1,4 +1,4 @@
-"""The three answers to "are these classes separable?", each a value that can be checked against the data."""
+"""The three possible results of a separability test, each of which can be checked against the data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linsep.notebook import facts_table
 from linsep.separability import checks
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_FLOOR)
-#: What is known about classes that no hyperplane separates, by ``quasi``.
+#: Description of inseparable classes, by ``quasi``.
 _OVERLAP = {
     True: "some hyperplane has no row on the wrong side, but some rows lie on it (quasi-separable)",
     False: "the classes overlap",
@@ -25,19 +25,19 @@ _OVERLAP = {
 
 @dataclass(frozen=True, eq=False)
 class Separable:
-    """A hyperplane has every row strictly on the side of its class.
+    """Result for separable classes: a hyperplane has every row strictly on the side of its class.
 
     Attributes
     ----------
     separable : True
     quasi : False
     hyperplane : Hyperplane
-        y (w.x + b) > 0 for every row; +1 is the second class. Some separator, not the one of largest
-        margin: that is the hard-margin support vector machine.
+        y (w.x + b) > 0 for every row; +1 is the second class. Not the separator of largest margin, which is the
+        hard-margin support vector machine.
     margin : float
-        A proven lower bound on the distance of every row from the hyperplane; rounding is accounted for.
+        Proven lower bound on the distance of every row from the hyperplane, rounding included.
     passes : int
-        Passes over the data that were needed.
+        Number of passes over the data.
     classes : ndarray (2,) or None
         The two labels, the second being +1.
     """
@@ -65,9 +65,9 @@ class Separable:
         return facts_table("Separable, proven", facts)
 
     def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
-        """Whether every row of X is strictly on its side, at the distance claimed.
+        """Return whether every row of X lies strictly on its side, at least at the claimed distance.
 
-        Rows that rounding errors could carry across are decided in exact arithmetic; ``exact=True`` also compares
+        Rows that rounding errors could move across are decided in exact arithmetic; ``exact=True`` also compares
         the claimed margin with the closest rows in exact arithmetic.
         """
         return checks.separates(X, y, self.classes, self.hyperplane, self.margin, exact=exact)
@@ -75,35 +75,35 @@ class Separable:
 
 @dataclass(frozen=True, eq=False)
 class Inseparable:
-    """The convex hulls of the two classes have a point in common, so no hyperplane separates them strictly.
+    """Result for inseparable classes: their convex hulls share a point, so no hyperplane separates them strictly.
 
     Attributes
     ----------
     separable : False
     rows : ndarray (m,)
-        At most d + 2 rows, in rising order, whose hulls meet already.
+        At most d + 2 rows, in increasing order, whose hulls already meet.
     weights : ndarray (m,)
-        Positive, of sum 1; those of each class sum to 1/2. Doubled, they are the convex weights of the point in
-        either hull. (Without an intercept: weights with sum w_i y_i x_i = 0.)
+        Positive weights that sum to 1; those of each class sum to 1/2. Doubled, they are the convex weights of the
+        point in either hull. (Without an intercept: weights with sum w_i y_i x_i = 0.)
     point : ndarray (d,) or None
         The common point; None without an intercept.
     residual : float
-        How far the rounded weights miss, relative to the numbers involved: a few units of 1e-16.
+        Relative error of the rounded weights in the balance equation: a few units of 1e-16.
     quasi : bool or None
-        True: some hyperplane has no row on the wrong side, and not all of them on itself, so that logistic regression
+        True: some hyperplane has no row on the wrong side and not all rows on it, so that logistic regression
         without a penalty has no minimiser. False: the classes overlap. None: not known (more than 1500
-        features, or rounding hides it).
+        features, or rounding prevents a decision).
     direction : tuple (w, b) or None
-        That hyperplane, |w| = 1 unless w = 0, when ``quasi``.
+        That hyperplane, if ``quasi``; |w| = 1 unless w = 0.
     rows_on : ndarray or None
-        The rows that lie on it, which are what prevents separation, when ``quasi``.
+        Rows that lie on it and so prevent separation, if ``quasi``.
     diverging : ndarray or None
-        Features whose coefficient the direction carries to infinity, when ``quasi``.
+        Features whose coefficients diverge along the direction, if ``quasi``.
     proven : bool
-        Whether the common point is proven to exist beside its rounded weights; if not, the rows are too many for
-        rational arithmetic and meet to working precision.
+        Whether the common point is proven to exist near its rounded weights. If not, the rows are too many for rational
+        arithmetic and meet to working precision.
     passes, classes
-        As in :class:`Separable`.
+        Number of passes over the data, and the two labels, the second being +1.
     """
 
     rows: IntArray
@@ -137,14 +137,14 @@ class Inseparable:
 
     @property
     def diverging(self) -> IntArray | None:
-        """Features that the direction moves."""
+        """Features with a nonzero weight in the direction; None without a direction."""
         return None if self.direction is None else np.flatnonzero(self.direction[0])
 
     def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
-        """Whether the weighted rows of X meet in the point, and the direction, if any, is one.
+        """Return whether the weighted rows of X meet in the point, and whether the direction, if any, is valid.
 
-        In floats: to within rounding. ``exact=True``: the weights are solved for again in rational
-        arithmetic on the same rows, and must all be positive.
+        In float64, up to rounding. With ``exact=True``, the weights are solved for again in rational arithmetic on the
+        same rows, and must all be positive.
         """
         affine = self.point is not None
         return checks.meets(
@@ -160,17 +160,17 @@ class Inseparable:
 
 @dataclass(frozen=True, eq=False)
 class Undecided:
-    """Neither answer could be proven in float64, and the data are too large for rational arithmetic.
+    """Result when neither answer could be proven in float64 and the data are too large for rational arithmetic.
 
     Attributes
     ----------
     separable : None
     margin : float
-        The smallest margin reached, relative to the size of the numbers in it; <= 0 or lost in rounding.
+        Smallest margin reached, relative to the size of its terms; <= 0 or below its rounding error.
     residual : float
         Distance of the hulls, in scaled units.
     passes, classes
-        As in :class:`Separable`.
+        Number of passes over the data, and the two labels, the second being +1.
     """
 
     margin: float
@@ -194,7 +194,7 @@ class Undecided:
 
 
 def _round_down(x: float) -> str:
-    """Three digits, rounded down: a claim must not grow by being printed."""
+    """Format with three digits, rounded down, so that the printed bound still holds."""
     return f"{float(_THREE_DIGITS.create_decimal(x)):.3g}"
 
 

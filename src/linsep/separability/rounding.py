@@ -1,4 +1,4 @@
-"""Rational hyperplanes rounded to floats that still separate."""
+"""Round rational hyperplanes to float64 vectors that still separate."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from linsep.arrays import FloatArray
 from linsep.exact.dyadic import DyadicRows, rational
 
 _LARGEST = Fraction(float(np.finfo(np.float64).max))
-_SMALLEST = Fraction(1e-290)  # floats below this lose digits
+_SMALLEST = Fraction(1e-290)  # smaller floats may lose digits
 _MULTIPLES = 1 << 20
-_MARGINS = 1 << 25  # that may be computed in search of a multiple
+_MARGINS = 1 << 25  # most margins computed in the search for a multiple
 _AT_ONCE = 1 << 18
-_CANDIDATES = 4  # that a stretch of multiples may yield
+_CANDIDATES = 4  # per batch of multiples
 
 
 def float_vectors(theta: list[Fraction], A: FloatArray) -> Iterator[FloatArray]:
-    """Float vectors near the ray of theta, where A theta > 0 holds exactly; likely ones have A v > 0 too.
+    """Yield float vectors v near the ray of theta, where A theta > 0 holds exactly, that probably have A v > 0.
 
-    The cone {A v > 0} may be so thin that theta rounded to floats lies outside. Multiples of theta round to
-    other directions, and one of many may lie inside.
+    The cone {A v > 0} may be so narrow that theta rounded to floats lies outside. Multiples of theta round to
+    different directions, one of which may lie inside.
     """
     sizes = [Fraction(x) for x in np.abs(A).max(axis=0).tolist()]
-    for x in sorted(filter(None, map(abs, theta)), reverse=True):  # one entry is not rounded
+    for x in sorted(filter(None, map(abs, theta)), reverse=True):  # the entry x becomes exactly 1
         yield from _scalings([y / x for y in theta], sizes)
     yield from (v for near in _multiples(theta, A) for v in _scalings(near, sizes))
 
 
 def _scalings(theta: list[Fraction], sizes: list[Fraction]) -> Iterator[FloatArray]:
-    """theta divided by a power of two to a largest entry of order 1, in floats.
+    """Yield theta in floats, divided by a power of two to a largest entry of order 1.
 
-    If entries vanish beside the largest then, also divided to order 1 in the largest product of an entry and the size
-    of its column, and half-way between the two.
+    If small entries underflow, also scaled so that the largest product of an entry and the size of its column is of
+    order 1, and halfway between the two.
     """
     exponent = max(_exponent(x) for x in theta)
     product = max(_exponent(x) + _exponent(size) for x, size in zip(theta, sizes, strict=True))
@@ -46,10 +46,10 @@ def _scalings(theta: list[Fraction], sizes: list[Fraction]) -> Iterator[FloatArr
 
 
 def _multiples(theta: list[Fraction], A: FloatArray) -> Iterator[list[Fraction]]:
-    """Multiples k theta, every entry rounded to 53 binary digits, that lie in the cone as far as floats can tell.
+    """Yield multiples k theta, every entry rounded to 53 bits, that lie in the cone according to float arithmetic.
 
     Entry j is rounded to q_j units of 2^e_j, q_j = k t_j - s_j with t_j = theta_j / 2^e_j and |s_j| <= 1/2. The s_j of
-    all k come from integer products modulo 1, kept to 64 digits, and margins are a_i.q = k a_i.theta - a_i.(s 2^e).
+    all k come from integer products modulo 1 with 64 bits, and the margins are a_i.q = k a_i.theta - a_i.(s 2^e).
     """
     units = [rational(2 * _MULTIPLES, _exponent(x) - 52) for x in theta]  # k t_j < 2^53
     whole = [x / unit for x, unit in zip(theta, units, strict=True)]
@@ -70,7 +70,7 @@ def _multiples(theta: list[Fraction], A: FloatArray) -> Iterator[list[Fraction]]
 def _margins(
     theta: list[Fraction], units: list[Fraction], A: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """a_i.theta and a_ij units_j in floats, those of each row divided by the largest of the latter."""
+    """a_i.theta and a_ij units_j in floats, each row divided by its largest |a_ij units_j|."""
     exact = DyadicRows.of(A)
     powers = [rational(1, exp) for exp in exact.exps]
     margins, rows = [], []
@@ -84,12 +84,12 @@ def _margins(
 
 
 def _nearest(x: Fraction) -> float:
-    """The nearest finite float."""
+    """Nearest finite float."""
     return float(max(-_LARGEST, min(x, _LARGEST)))
 
 
 def _exponent(x: Fraction) -> int:
-    """e with 2^e <= |x| < 2^(e+1); 0 of 0."""
+    """Exponent e with 2^e <= |x| < 2^(e+1); 0 for x = 0."""
     if not x:
         return 0
     guess = abs(x.numerator).bit_length() - x.denominator.bit_length()

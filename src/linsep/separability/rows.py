@@ -1,7 +1,7 @@
-"""The rows as a question of separation sees them: a_i = sigma_i (x_i, 1), and passes over their margins.
+"""Signed rows a_i = sigma_i (x_i, 1) for separability tests, and passes over their margins.
 
-A hyperplane theta = (w, b) separates iff a_i.theta > 0 for every row. Margins are computed in float64 with a
-bound on their rounding error; a row within the bound is *doubtful* and looked at in exact arithmetic.
+A hyperplane theta = (w, b) separates iff a_i.theta > 0 for every row. Margins are computed in float64 with a bound on
+their rounding error; a row within the bound is *doubtful* and is decided in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from linsep.monitoring import note
 
 ROUNDOFF = 2.0**-53
 TINIEST = 2.0**-1074
-SMALL = 1e-290  #: numbers below this may have lost digits to underflow
-SLACK = 1e-11  #: margin of a theta with noise that counts as zero, beside the reach of the noise
-_VANISHING = 1e-300  #: products below this lose digits
+SMALL = 1e-290  #: smaller numbers may have lost digits to underflow
+SLACK = 1e-11  #: margin that counts as zero if theta has noise, relative to the reach of the noise
+_VANISHING = 1e-300  #: smaller products lose digits
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
     """Result of a pass over the margins of theta.
 
-    ``ratio`` is the margin beside |x|.|w| + |b| (a number in [-1, 1]) or the reach of the noise. Rows whose
-    margin is below minus its rounding bound are ``violated``, those within the bound ``doubtful``. ``low`` is
-    a lower bound on the margins of all others.
+    ``ratio`` is the margin divided by |x|.|w| + |b| (a number in [-1, 1]) or by the reach of the noise. Rows whose
+    margin is below minus its rounding bound are ``violated``, those within the bound ``doubtful``. ``low`` is a lower
+    bound on the margins of all others.
     """
 
     worst: IntArray
@@ -44,7 +44,7 @@ class Scan:
 
 
 class SignedRows:
-    """A data set of two classes, seen as vectors that ought to lie on one side."""
+    """Rows of two classes as signed vectors a_i, which a separator has all on one side."""
 
     def __init__(self, data: Dataset, fit_intercept: bool = True) -> None:
         self.data, self.fit_intercept = data, fit_intercept
@@ -63,7 +63,7 @@ class SignedRows:
         """x of some rows, dense or CSR, in float64."""
         if (
             self.data.location is Location.CLUSTER
-        ):  # in rising order, and some may have come along with a scan
+        ):  # sorted, because some rows may already have been fetched by a scan
             wanted, back = np.unique(rows, return_inverse=True)
             X = self.data.sample(wanted).X[back]
         else:
@@ -71,16 +71,16 @@ class SignedRows:
         return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
     def signed_matrix(self, rows: IntArray) -> FloatArray:
-        """a_i of some rows, dense: sigma (x, 1), or sigma x without an intercept."""
+        """a_i of some rows as a dense matrix: sigma (x, 1), or sigma x without an intercept."""
         X = self.features(rows)
         X = dense(X)
         sign = self.data.sign[rows][:, None]
         return np.hstack([sign * X, sign]) if self.fit_intercept else sign * X
 
     def scan(self, theta: FloatArray, count: int, noise: FloatArray | None = None) -> Scan:
-        """One pass: the ``count`` rows of lowest ratio, and how many are not surely on the right side.
+        """Find the ``count`` rows of lowest ratio, and count those not provably on the right side. One pass.
 
-        ``noise`` = (|dw|, |db|): theta itself is known only up to that, so ratios are taken to it and those below
+        ``noise`` = (|dw|, |db|) bounds the error of theta itself; ratios are then relative to it, and those below
         ``SLACK`` are doubtful.
         """
         self.passes += 1
@@ -116,7 +116,7 @@ class SignedRows:
         return Scan(rows[few], ratio[few], int(sums[0]), doubtful, low)
 
     def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
-        """a_i.theta of some rows as rational numbers."""
+        """Margins a_i.theta of some rows as rational numbers."""
         X = self.features(rows)
         X = dense(X)
         return exact_margins(X, self.data.sign[rows], theta)
@@ -132,7 +132,7 @@ def exact_margins(X: FloatArray, sign: FloatArray, theta: FloatArray) -> list[Fr
 
 
 def _worst_of_part(count: int) -> Callable[[list[Any]], IntArray]:
-    """The rows of lowest ratio that a scan has found in a part of the data, and some doubtful ones."""
+    """Return a function that selects the rows of lowest ratio, and some doubtful ones, in a part of the data."""
 
     def rows(found: list[Any]) -> IntArray:
         numbers, ratio, doubtful = (np.concatenate([part[k] for part in found]) for k in range(3))

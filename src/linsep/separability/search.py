@@ -1,7 +1,7 @@
-"""The question of separation for any number of rows, on a growing working set.
+"""Decide separability for any number of rows on a growing working set.
 
-The small question (``cone``) is asked of some rows. If they have a witness, so have all: no pass is needed.
-Otherwise one pass looks for rows that the separator gets wrong; the worst join the working set.
+The test in ``cone`` is applied to a working set of rows. A witness among them is a witness for all rows: no pass is
+needed. Otherwise one pass finds the rows that the separator misclassifies, and the worst join the working set.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from linsep.separability.frame import Frame
 from linsep.separability.rows import Scan, SignedRows
 
 _MAX_PASSES = 200
-_WORST, _IDLE = 256, 2048  # rows that a pass adds, and that the working set may grow to, at least
-_DOUBTFUL = 5000  # rows that are looked at in exact arithmetic
+_WORST, _IDLE = 256, 2048  # at least: rows added per pass, rows kept before idle ones are dropped
+_DOUBTFUL = 5000  # most rows decided in exact arithmetic
 
 
 @dataclass(frozen=True, eq=False)
 class Separator:
-    """theta = (w, b) with every margin at least ``low`` > 0: proven, rounding included."""
+    """Separator theta = (w, b) with every margin proven to be at least ``low`` > 0, rounding included."""
 
     theta: FloatArray
     low: float
@@ -31,7 +31,7 @@ class Separator:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Rows whose hulls meet, to working precision, with the weights of a common point."""
+    """Rows whose hulls meet to working precision, with the weights of a common point."""
 
     rows: IntArray
     weights: FloatArray
@@ -39,14 +39,14 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False)
 class Stuck:
-    """Neither: the lowest ratio of the best theta, and the residual of the hulls."""
+    """No result: the lowest ratio of the best theta, and the residual of the hulls."""
 
     ratio: float
     residual: float
 
 
 class Working:
-    """Some rows as unit vectors, with the weights of the last answer."""
+    """Working set of rows as unit vectors, with the weights of the last result."""
 
     def __init__(self, frame: Frame, rows: IntArray) -> None:
         self.frame, self.rows = frame, rows
@@ -54,7 +54,7 @@ class Working:
         self.x = np.zeros(len(rows))
 
     def add(self, rows: IntArray) -> bool:
-        """Take in rows; says whether any was new. Idle rows leave when there are too many."""
+        """Add rows and return whether any was new; rows of weight 0 are dropped when there are too many."""
         new = rows[~np.isin(rows, self.rows)]
         if not len(new):
             return False
@@ -73,7 +73,7 @@ class Working:
 
 
 def first_rows(signed: SignedRows, count: int, seed: int) -> IntArray:
-    """Random rows, at least a quarter of them from each class as far as there are."""
+    """Random sample of rows, at least a quarter of it from each class, as far as available."""
     if len(signed.counted) <= count:
         return signed.counted
     rng = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def first_rows(signed: SignedRows, count: int, seed: int) -> IntArray:
 
 
 def search(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
-    """Ask until the answer is known."""
+    """Solve on the working set and scan all rows until the answer is known or no new row is found."""
     best = Stuck(-1.0, np.inf)
     for _ in range(_MAX_PASSES):
         split = witness_or_separator(working.A, working.x)
@@ -106,7 +106,7 @@ def search(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
 
 
 def proven_margin(signed: SignedRows, theta: FloatArray, scan: Scan) -> float:
-    """A lower bound on all margins if all are positive, exact arithmetic deciding the doubtful; else 0."""
+    """Lower bound on all margins if all are positive, with doubtful rows decided exactly; otherwise 0."""
     if scan.violated or len(scan.doubtful) > _DOUBTFUL or not np.isfinite(theta).all():
         return 0.0
     low = scan.low

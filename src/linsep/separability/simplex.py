@@ -1,7 +1,7 @@
-"""The question of separation in rational arithmetic, for data that floats cannot decide.
+"""Decide separability in rational arithmetic, for data that floats cannot decide.
 
 Phase one of the simplex method for sum alpha_i (a_i, 1) = (0, 1), alpha >= 0, with Bland's rule, which cannot
-cycle. The tableau holds integers over one common denominator (Edmonds 1967), so nothing is rounded.
+cycle. The tableau holds integers over a common denominator (Edmonds 1967), so nothing is rounded.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from linsep.exact.budget import spend
 from linsep.exact.dyadic import DyadicRows, rational
 from linsep.interrupts import check
 
-#: Numbers in A up to which a tableau of integers is a matter of seconds.
+#: Largest number of entries of A for which an integer tableau takes only seconds.
 ENTRIES = 20_000
-#: Bits of an integer whose products cost as much as a multiply-add of decimals, beside five for what is fixed.
+#: Bits of an integer whose products cost as much as a multiply-add of decimals; each operation also has a fixed cost of
+#: 5.
 _BITS = 100
 
 
 def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | None]:
-    """(theta, None) with A theta > 0, or (None, {row: weight}) with weighted sum 0; A is (m, p).
+    """Return (theta, None) with A theta > 0, or (None, {row: weight}) with weighted sum 0; A is (m, p).
 
-    theta is given up to the powers of two by which the columns of A were scaled, undone here.
+    The powers of two by which the columns of A are scaled internally are undone in theta.
     """
     m, p = A.shape
     rows = DyadicRows.of(A)
@@ -47,7 +48,7 @@ def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | 
 
 
 def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:
-    """Pivot until no column of the first m lowers the sum of the artificial variables."""
+    """Pivot until none of the first m columns reduces the sum of the artificial variables; return the denominator."""
     divisor: int = 1
     while True:
         check()

@@ -1,9 +1,9 @@
-"""Many features: the perceptron, then least squares, then the working set by inner products.
+"""Decide separability with many features: perceptron, least squares, then a working set by inner products.
 
-Where there are many features, classes are mostly separable by far, and the perceptron shows it in a few passes. Rows
-that are independent are separable, and the solution of A theta = 1 of least norm shows it. If least squares does not
-separate, the small question is asked of a working set whose rows are given coordinates in their own span, from a
-Cholesky factor of their inner products.
+With many features, classes are usually separable by a wide margin, and the perceptron shows it in a few passes.
+Linearly independent rows are separable, and the minimum-norm solution of A theta = 1 shows it. If least squares does
+not separate, the test in ``cone`` is applied to a working set whose rows are expressed in coordinates of their own
+span, from a Cholesky factor of their inner products.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from linsep.separability.search import (
     proven_margin,
 )
 
-_PERCEPTRON_PASSES = 100  # a sixth of what least squares may take
+_PERCEPTRON_PASSES = 100  # a sixth of the passes that least squares may take
 _LSMR_STEPS = 300
 _FIRST, _MORE, _MOST = 600, 300, 3000  # rows of the working set
-_MEETS = 1e-6  # residual that inner products cannot tell from zero
+_MEETS = 1e-6  # residual that inner products cannot distinguish from zero
 _MAX_PASSES = 60
 
 
 def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
-    """The perceptron, least squares, then a growing working set."""
+    """Try the perceptron, then least squares, then a growing working set."""
     learnt = perceptron(signed, seed)
     if learnt is not None:
         low = proven_margin(signed, learnt, signed.scan(learnt, 1))
@@ -73,9 +73,9 @@ def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
 
 
 def perceptron(signed: SignedRows, seed: int) -> FloatArray | None:
-    """A separating theta, found by some passes of the perceptron; None if all of them make updates.
+    """Separating theta found by a limited number of perceptron passes; None if every pass makes updates.
 
-    None also if rows are not in memory or do not all count.
+    Also None if the rows are not in memory or some have weight 0.
     """
     if len(signed.counted) < signed.data.n:
         return None
@@ -88,7 +88,7 @@ def perceptron(signed: SignedRows, seed: int) -> FloatArray | None:
 
 
 def least_squares(signed: SignedRows) -> FloatArray:
-    """theta of least norm with A theta near 1, by LSMR (Fong and Saunders 2011)."""
+    """Minimum-norm theta with A theta close to 1, by LSMR (Fong and Saunders 2011)."""
     data = signed.data
     X, sign = data.X, data.sign * (1.0 if data.weight is None else data.weight > 0)
     size = (data.n, data.d + 1)
@@ -112,7 +112,7 @@ def least_squares(signed: SignedRows) -> FloatArray:
 
 
 def _unit_rows(signed: SignedRows, rows: IntArray) -> tuple[sp.csr_matrix, FloatArray]:
-    """sigma (x, 1) divided by its length, as a sparse matrix."""
+    """sigma (x, 1) scaled to unit length, as a sparse matrix, and the lengths before scaling."""
     X = sp.csr_matrix(signed.features(rows))
     if signed.fit_intercept:
         X = sp.hstack([X, np.ones((len(rows), 1))], format="csr")
@@ -122,7 +122,7 @@ def _unit_rows(signed: SignedRows, rows: IntArray) -> tuple[sp.csr_matrix, Float
 
 
 def span_coordinates(X: Any) -> FloatArray:
-    """The rows of X, dense or sparse, in an orthonormal basis of their span (Cholesky with pivoting)."""
+    """Coordinates of the rows of X, dense or sparse, in an orthonormal basis of their span (pivoted Cholesky)."""
     G = (X @ X.T).toarray() if sp.issparse(X) else dense_product(X, X.T)
     L, pivots, rank, _ = lapack(scipy.linalg.lapack.dpstrf, G, lower=1)
     out = np.empty((len(G), rank))

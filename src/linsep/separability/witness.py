@@ -1,12 +1,12 @@
-"""From rows whose hulls seem to meet to weights that prove it.
+"""Prove inseparability: from rows whose hulls seem to meet to weights that prove it.
 
-A witness is a set of rows and weights alpha > 0 that sum to 1 with sum alpha_i a_i = 0. Two proofs that such weights
-exist beside the rounded ones:
+A witness is a set of rows and weights alpha > 0 that sum to 1 with sum alpha_i a_i = 0. There are two proofs that such
+weights exist near the rounded ones:
 
-* d + 2 rows of full rank: the square system (a_i, 1)' alpha = (0, 1) has a solution within a distance that
-  an approximate inverse bounds, rounding included (Rump 1999). If that is less than every weight, done.
-* Otherwise the rows depend on each other only because their numbers happen to fit, which floats cannot
-  show: the system is solved in rational arithmetic.
+* For d + 2 rows of full rank, the square system (a_i, 1)' alpha = (0, 1) has a solution within a distance that an
+  approximate inverse bounds, rounding included (Rump 1999). The proof succeeds if that is less than every weight.
+* Otherwise the dependence of the rows relies on exact relations between their entries, which floats cannot verify: the
+  system is solved in rational arithmetic.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from linsep.interrupts import lapack
 from linsep.separability.integers import null_vector
 from linsep.separability.rows import ROUNDOFF, SMALL, SignedRows
 
-_NOISE = 1e-13  # share of the largest weight that may be rounding
-_SAME = Fraction(1, 10**6)  # weights that agree so far are the same ones, rounded
+_NOISE = 1e-13  # fraction of the largest weight that may be rounding noise
+_SAME = Fraction(1, 10**6)  # relative difference up to which weights count as equal up to rounding
 _TINIEST = Fraction(1, 2**1074)
 _ROUNDS = 4
-_UNDERFLOW = 1e-280  # far above what products that underflow can add up to
+_UNDERFLOW = 1e-280  # far above the possible sum of products that underflow
 _EXACT_ROWS = 64  # rational elimination takes about a second at this size
-_EXACT_WHOLE = 200  # and if all numbers are small integers, at this one
+_EXACT_WHOLE = 200  # the same, if all entries are small integers
 _SMALL_INTEGER = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """Rows in rising order, their weights, the largest entry of |sum alpha a| relative to sum alpha |a|."""
+    """Rows in increasing order, their weights, and the largest entry of |sum alpha a| relative to sum alpha |a|."""
 
     rows: IntArray
     weights: FloatArray
@@ -42,7 +42,7 @@ class Witness:
 
 
 def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witness | None:
-    """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
+    """Return the witness near the guessed weights; None if exact arithmetic finds none."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
     A, weights = _settle(signed.signed_matrix(rows), guess)
@@ -63,7 +63,7 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
 
 
 def _settle(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A without empty columns, and weights without rounding noise (or zero)."""
+    """A without empty columns, and weights with rounding noise set to 0."""
     kept = np.ones(len(A), dtype=bool)
     weights = guess
     for _ in range(_ROUNDS):
@@ -92,8 +92,8 @@ def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
 
 
 def round_to(A: FloatArray, weights: FloatArray) -> bool:
-    """Whether rational weights > 0 of sum 1 with A'weights = 0 exist that agree with the given ones."""
-    for guess in (weights, np.ones(len(weights))):  # it matters only if there are several solutions
+    """Return whether there are rational weights > 0 of sum 1 with A'weights = 0 that agree with the given ones."""
+    for guess in (weights, np.ones(len(weights))):  # matters only if solutions are not unique
         exact = exact_weights(A, guess)
         if exact is not None and all(
             x > 0 and abs(x - Fraction(float(w))) <= _SAME * x + _TINIEST
@@ -104,12 +104,12 @@ def round_to(A: FloatArray, weights: FloatArray) -> bool:
 
 
 def balances(A: FloatArray, weights: FloatArray) -> bool:
-    """Whether A'weights = 0 holds but for rounding, where nothing underflows."""
+    """Return whether A'weights = 0 holds up to rounding, assuming that nothing underflows."""
     return residual(A, weights) <= 16 * (len(weights) + 2) * ROUNDOFF
 
 
 def underflows(A: FloatArray, weights: FloatArray) -> bool:
-    """Whether weights or their products with A are so small, or so large, that floats lose digits."""
+    """Return whether weights or their products with A are so small or so large that floats lose digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         products = weights[:, None] * np.abs(A)
     sizes = np.append(products[A != 0], weights)
@@ -117,17 +117,17 @@ def underflows(A: FloatArray, weights: FloatArray) -> bool:
 
 
 def residual(A: FloatArray, weights: FloatArray) -> float:
-    """Largest entry of |sum alpha a| relative to sum alpha |a|: rounding alone leaves a few units of 1e-16."""
+    """Largest entry of |sum alpha a| relative to sum alpha |a|; rounding alone gives a few units of 1e-16."""
     with np.errstate(over="ignore"):
         total, size = np.abs(weights @ A), weights @ np.abs(A)
     return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))
 
 
 def proves_positive(A: FloatArray, weights: FloatArray) -> bool:
-    """Whether positive weights with A'weights = 0 provably exist near the given ones, of sum 1; A has no empty column.
+    """Return whether positive weights of sum 1 with A'weights = 0 provably exist near the given ones.
 
-    Rows and columns are scaled by powers of two, and nothing is proven where that rounds: numbers so far
-    apart underflow.
+    A must have no empty column. Rows and columns are scaled by powers of two; nothing is proven if that rounds, because
+    the numbers then differ so much that they underflow.
     """
     scaled, rows, columns = _powers(A)
     with np.errstate(over="ignore"):
@@ -140,7 +140,7 @@ def proves_positive(A: FloatArray, weights: FloatArray) -> bool:
 
 
 def proves(scaled: FloatArray, x: FloatArray) -> bool:
-    """Whether a solution of E'x = (0, 1), E = (scaled, 1), provably exists near x with all entries positive.
+    """Return whether a positive solution of E'x = (0, 1), E = (scaled, 1), provably exists near x.
 
     The rows of ``scaled`` may be multiples of the a_i; their weights are then divided by the factors.
     """
@@ -164,14 +164,14 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
 
 
 def _equilibrate(A: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A with rows and columns divided by powers of two, and those of the rows; no rounding unless numbers underflow."""
+    """A with rows and columns divided by powers of two, exact unless numbers underflow, and the row factors."""
     scaled, rows, _ = _powers(A)
     with np.errstate(over="ignore"):
         return scaled, np.ldexp(1.0, rows)
 
 
 def _powers(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """A with rows and columns divided by powers of two, and the exponents of the rows and of the columns."""
+    """A with rows and columns divided by powers of two, and the exponents of rows and columns."""
     columns = np.frexp(np.abs(A).max(axis=0, initial=0.0))[1]
     A = np.ldexp(A, -columns)
     rows = np.frexp(np.abs(A).max(axis=1, initial=0.0))[1]
@@ -179,7 +179,7 @@ def _powers(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
 
 
 def _polish(scaled: FloatArray, x: FloatArray) -> FloatArray:
-    """Least squares solution of E'x = (0, 1), with one step of refinement."""
+    """Least squares solution of E'x = (0, 1), with one step of iterative refinement."""
     k = len(x)
     M = np.vstack([scaled.T, np.ones(k)])
     target = np.zeros(len(M))

@@ -1,9 +1,9 @@
 """scikit-learn's linear models, minimised by linsep: same signatures, defaults, objectives and attributes.
 
 Each class is a subclass of scikit-learn's class of the installed version, so that parameters, validation, warnings,
-tags, metadata routing and prediction are scikit-learn's own. Only the numerical routine inside ``fit`` is exchanged:
-linsep minimises scikit-learn's objective and leaves its proof in ``certificate_``. What linsep cannot do is left to
-scikit-learn's routine, and the reason is logged to ``logging.getLogger("linsep.sklearn")`` at level INFO.
+tags, metadata routing and prediction are scikit-learn's own. Only the numerical routine inside ``fit`` is replaced:
+linsep minimises scikit-learn's objective and stores its proof in ``certificate_``. What linsep does not support is left
+to scikit-learn's routine, and the reason is logged to ``logging.getLogger("linsep.sklearn")`` at level INFO.
 
 >>> from linsep.sklearn import LogisticRegression    # instead of sklearn.linear_model
 """

@@ -1,4 +1,4 @@
-"""scikit-learn's classifiers by stochastic gradient descent, at the minimum of their objective."""
+"""scikit-learn's classifiers by stochastic gradient descent, fitted to the minimum of their objective."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated
 from linsep.sklearn_objectives import Part
 
-#: Rounding errors of a score, relative to the sum of the sizes of its terms and the number of features.
+#: Relative rounding error of a score per feature, relative to the sum of the sizes of its terms.
 _ROUNDING = 2.0**-50
 
 
 class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
-    """scikit-learn's ``SGDClassifier`` at the minimum of its objective, with a proof in ``certificate_``.
+    """scikit-learn's ``SGDClassifier``, fitted to the minimum of its objective, with a proof in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.SGDClassifier``. ``fit`` returns the minimum that
     stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
@@ -57,7 +57,7 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
         self._descend(super()._fit_multiclass, args, given)
 
     def _descend(self, step: Any, args: Any, given: Any) -> None:
-        """Call scikit-learn's method with ``fit_binary`` exchanged, and collect the certificates."""
+        """Call scikit-learn's method with ``fit_binary`` replaced, and collect the certificates."""
         fitting.forget(self)
         proofs: dict[int, Optimality] = {}
         original = step.__func__.__globals__["fit_binary"]
@@ -69,7 +69,7 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
 
 
 def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[Any, float, int]:
-    """Minimise what ``fit_binary`` is called for: class number i against the others."""
+    """Minimise the problem that ``fit_binary`` is called for: class number i against the others."""
     model, X, number = given["est"], given["X"], given["i"]
     need_minimum(model, given["max_iter"], given["learning_rate"])
     inside = np.asarray(given["y"]) == model.classes_[number]
@@ -90,7 +90,7 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
 
 
 def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:
-    """Leave to scikit-learn what is about the descent and not about the minimum it tends to."""
+    """Raise ``Delegated`` for parameters that concern the descent and not the minimum it approaches."""
     if model.average:
         raise Delegated("average asks for the mean of the iterates of the descent")
     if model.early_stopping:
@@ -103,7 +103,7 @@ def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:
 
 
 class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
-    """scikit-learn's ``Perceptron``; where it separates the training rows, ``certificate_`` proves it.
+    """scikit-learn's ``Perceptron``; if it separates the training rows, ``certificate_`` proves it.
 
     Parameters and attributes are those of ``sklearn.linear_model.Perceptron``, and so are the updates of ``fit`` and
     ``partial_fit``. If, after ``fit``, every training row of positive weight is on the right side by more than its
@@ -117,7 +117,7 @@ class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
     Notes
     -----
     The loss ``max(0, -m)`` of the perceptron is 0 at w = 0 and wherever the classes are separated: there is no other
-    minimum to find, so linsep replaces no routine.
+    minimum to find, so linsep does not replace scikit-learn's routine.
 
     Examples
     --------
@@ -135,14 +135,14 @@ class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
         intercept_init: Any = None,
         sample_weight: Any = None,
     ) -> Perceptron:
-        """Fit by the updates of the perceptron.
+        """Fit by perceptron updates.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         coef_init, intercept_init : arrays, default=None
-            Coefficients to begin with.
+            Initial coefficients.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -158,14 +158,14 @@ class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """One epoch of updates on some rows, by scikit-learn. It makes no certificate.
+        """Run one epoch of updates on some rows, by scikit-learn; removes the certificate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array of shape (n_classes,), default=None
-            All classes, needed by the first call.
+            All classes, required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -178,7 +178,7 @@ class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
 
 
 def _separates(model: Any, X: Any, y: Any, sample_weight: Any) -> bool:
-    """Whether every row of positive weight is on the right side of all hyperplanes, whatever rounding does."""
+    """Return whether every row of positive weight is provably on the right side of all hyperplanes."""
     rows = check_array(X, accept_sparse="csr", dtype=np.float64)
     W, b = model.coef_.T.astype(float), model.intercept_.astype(float)
     scores = np.asarray(rows @ W + b)

@@ -1,9 +1,9 @@
-"""scikit-learn's own ``fit`` with its numerical routine exchanged for linsep.
+"""Run scikit-learn's own ``fit`` with its numerical routine replaced by linsep.
 
-``fit`` of scikit-learn validates, warns, calls one numerical routine (``_logistic_regression_path``,
-``_fit_liblinear``, ...) and stores what it returns. A class of this package runs a copy of that very function in which
-the routine is another one: the routine describes the problem (``linsep.sklearn_objectives``), minimises it here, and
-returns numbers in the shape of the original. What it cannot do it passes on to the original with the same arguments.
+scikit-learn's ``fit`` validates, warns, calls one numerical routine (``_logistic_regression_path``, ``_fit_liblinear``,
+...) and stores the result. A class of this package runs a copy of that function with the routine replaced: the
+replacement describes the problem (``linsep.sklearn_objectives``), minimises it here, and returns numbers in the shape
+of the original. Unsupported problems are passed on to the original with the same arguments.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from linsep.train_grid import fit_grid
 
 log = logging.getLogger("linsep.sklearn")
 
-#: Bounds of the relative gap that is asked for.
+#: Bounds on the requested relative gap.
 _TIGHTEST, _LOOSEST = 1e-12, 1e-6
-#: Relative gap that a regression must prove; a larger one leaves the fit to scikit-learn.
+#: Relative gap that a regression must prove; otherwise the fit is left to scikit-learn.
 PROVEN = 1e-6
 #: Covers the relative rounding of C and of the unit of the objective.
 _UNITS = 2.0**-48
-#: Fewer iterations than these are a request for a model that is not finished.
+#: Fewer iterations than this request a model that has not converged.
 FEW_ITERATIONS = 10
 
 
 class Delegated(Exception):
-    """Raised to delegate a fit to scikit-learn's own routine; the message says why."""
+    """Raised to delegate a fit to scikit-learn's own routine; the message gives the reason."""
 
 
 class Minimum(NamedTuple):
-    """The minimum of an objective: W (d + 1, k) with the intercepts last, in scikit-learn's coordinates."""
+    """Minimum of an objective: W (d + 1, k) with the intercepts last, in scikit-learn's coordinates."""
 
     W: FloatArray
     certificate: Optimality
@@ -68,11 +68,11 @@ def run(
     through: tuple[str, ...] = (),
     **given: Any,
 ) -> Any:
-    """Call a copy of scikit-learn's ``fit``, a bound method, in which ``routines`` replace functions of these names.
+    """Call a copy of scikit-learn's ``fit``, a bound method, in which ``routines`` replace functions by name.
 
-    A routine is called as ``routine(arguments)``, the arguments of the original by name. If it raises ``Delegated`` or
-    an error of linsep, the original is called instead and the reason is logged. Functions named in ``through`` are
-    copied as ``fit`` is: they call the routines too.
+    A routine is called as ``routine(arguments)``, with the arguments of the original by name. If it raises
+    ``Delegated`` or an error of linsep, the original is called instead and the reason is logged. Functions named in
+    ``through`` are copied like ``fit``, because they call the routines too.
     """
     forget(model)
     plain = inspect.unwrap(fit.__func__)  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def run(
 
 
 def with_globals(function: Any, names: dict[str, Any]) -> Any:
-    """A copy of a function that sees other globals under some names."""
+    """Return a copy of a function with some of its globals replaced."""
     copy = types.FunctionType(
         function.__code__,
         {**function.__globals__, **names},
@@ -101,7 +101,7 @@ def with_globals(function: Any, names: dict[str, Any]) -> Any:
 
 
 def exchange(model: Any, original: Callable[..., Any], routine: Callable[..., Any]) -> Any:
-    """``routine`` in place of ``original``, which does what ``routine`` cannot."""
+    """Return ``routine`` as a replacement of ``original``, which is called where ``routine`` cannot be used."""
 
     @functools.wraps(original)
     def replacement(*args: Any, **given: Any) -> Any:
@@ -122,12 +122,12 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def forget(model: Any, name: str = "certificate_") -> None:
-    """Remove an attribute of an earlier fit."""
+    """Remove an attribute left by an earlier fit."""
     vars(model).pop(name, None)
 
 
 def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
-    """Fit by linsep, or by scikit-learn where linsep cannot; the reason is logged."""
+    """Fit by linsep or, if linsep cannot, by scikit-learn; the reason is logged."""
     forget(model)
     try:
         own()
@@ -143,19 +143,19 @@ def delegating(model: Any, reason: str) -> None:
 
 
 def need_arrays(X: Any) -> None:
-    """Leave arrays of other libraries than numpy and scipy to scikit-learn."""
+    """Delegate arrays of libraries other than numpy and scipy to scikit-learn."""
     if not isinstance(X, np.ndarray) and not sp.issparse(X):
         raise Delegated(f"arrays of {type(X).__module__.split('.')[0]} are computed in place")
 
 
 def need_iterations(max_iter: int | None) -> None:
-    """Leave a fit that is to stop after a few iterations to scikit-learn: it is not meant to end at the minimum."""
+    """Delegate a fit with very few iterations to scikit-learn: it is not meant to reach the minimum."""
     if max_iter is not None and 0 <= max_iter < FEW_ITERATIONS:
         raise Delegated(f"max_iter={max_iter} asks for a fit that stops before it has converged")
 
 
 def need_weights(weight: FloatArray | None) -> None:
-    """Leave weights with which there is nothing to minimise, or nothing convex, to scikit-learn."""
+    """Delegate weights that are all 0 or that make the objective non-convex to scikit-learn."""
     if weight is None:
         return
     if not weight.min(initial=0.0) >= 0.0:
@@ -165,7 +165,7 @@ def need_weights(weight: FloatArray | None) -> None:
 
 
 def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
-    """Leave negative weights, and classes without a row of positive weight, to scikit-learn."""
+    """Delegate negative weights, and classes without a row of positive weight, to scikit-learn."""
     if weight is not None and not weight.min(initial=0.0) >= 0.0:
         raise Delegated("with negative sample weights the objective is not convex")
     if not np.bincount(codes, weight, minlength=k).all():
@@ -173,11 +173,11 @@ def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
 
 
 def gap_tolerance(tol: float | None, dtype: Any = np.float64) -> float:
-    """The relative gap to prove: 100 times the square of scikit-learn's ``tol``, within bounds.
+    """Relative gap to prove: 100 times the square of scikit-learn's ``tol``, within bounds.
 
-    ``tol`` bounds a gradient, and the excess of a curved objective goes with its square. At the default of 1e-4 this is
-    1e-6, where scikit-learn's solvers end between 1e-3 and 1e-8. Coefficients in single precision cannot be better
-    than 1e-6 where the loss has a kink.
+    ``tol`` bounds a gradient, and the excess of a curved objective is proportional to its square. At the default of
+    1e-4 this is 1e-6, where scikit-learn's solvers end between 1e-3 and 1e-8. Coefficients in single precision cannot
+    reach more than 1e-6 if the loss has a kink.
     """
     if dtype != np.float64:
         return _LOOSEST
@@ -191,7 +191,7 @@ def minimise(
     start: FloatArray | None = None,
     dtype: Any = np.float64,
 ) -> Minimum:
-    """Minimise the objective on the rows of X; the coefficients are rounded to ``dtype``, and certified as rounded."""
+    """Minimise the objective on the rows of X; coefficients are rounded to ``dtype``, and certified as rounded."""
     scaling = problem.intercept_scaling
     rows = problem.rows(X)
     free = problem.fit_intercept and not scaling
@@ -205,7 +205,7 @@ def minimise(
         before = None if start is None else start[:, columns]
         offset = None if part.target is None else -part.target
         piece = fitting.Subproblem(problem.loss, part.sign, offset, part.labels)
-        with np.errstate(all="ignore"):  # at a huge C an overflow is seen in the certificate
+        with np.errstate(all="ignore"):  # for huge C, an overflow shows up in the certificate
             fits += fitting.solve(recipe, [piece], 1, rows, None, part.weight, before)
     found = [
         _report(problem, part, fit, X, dtype) for part, fit in zip(problem.parts, fits, strict=True)
@@ -223,7 +223,7 @@ def minimise_proven(
     start: FloatArray | None = None,
     dtype: Any = np.float64,
 ) -> Minimum:
-    """The minimum, proven to ``PROVEN`` at least and to ``tol`` if rounding allows; else Delegated."""
+    """Return the minimum, proven at least to ``PROVEN`` and to ``tol`` if rounding allows; or raise Delegated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = minimise(problem, X, tol, start, dtype)
@@ -236,7 +236,7 @@ def minimise_proven(
 
 
 def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> list[Minimum] | None:
-    """The minima of one subproblem for all C, fitted together; None if no engine takes them."""
+    """Minima of one subproblem for all C, fitted together; None if no grid engine supports it."""
     part, coupled = problem.parts[0], isinstance(problem.loss, CoupledLoss)
     single = np.dtype(X.dtype).itemsize < 8
     if len(problem.parts) > 1 or coupled or problem.intercept_scaling or single:
@@ -272,8 +272,8 @@ def _report(
 
 
 def _certificate_at(problem: Objective, part: Part, fit: Fit, W: FloatArray, X: Any) -> Optimality:
-    """The certificate of other coefficients than those of the fit, with its proven lower bound."""
-    # the terms of a penalised intercept and the units round once more
+    """Certificate of coefficients other than those of the fit, with the lower bound that the fit proved."""
+    # the terms of a penalised intercept and the change of units are rounded once more
     primal, rounding = objective_at(problem, part, X, W, fit.recipe.tol)
     rounding += _UNITS * primal
     known = fit.certificate
@@ -294,13 +294,13 @@ def _certificate_at(problem: Objective, part: Part, fit: Fit, W: FloatArray, X: 
 
 
 def in_units(found: Optimality, unit: float) -> Optimality:
-    """The certificate of the objective that scikit-learn documents, ``unit`` times linsep's."""
+    """Certificate of the objective documented by scikit-learn, ``unit`` times linsep's."""
     if unit == 1.0:
         return found
     primal, slack = unit * found.primal, _UNITS * unit * abs(found.primal)
     dual = unit * found.dual * (1.0 - _UNITS)
     gap = max(unit * found.gap * (1.0 + _UNITS) + slack, primal - dual)
-    exact_fit = found.relative_gap == 0.0  # nothing is left to be relative to
+    exact_fit = found.relative_gap == 0.0  # no relative gap is defined
     share = 0.0 if exact_fit else relative(gap, primal, dual)
     return replace(
         found,
@@ -315,5 +315,5 @@ def in_units(found: Optimality, unit: float) -> Optimality:
 
 
 def iterations(passes: int, max_iter: int | None) -> int:
-    """``n_iter_`` of a converged fit: passes over the data, fewer than ``max_iter`` if that can be."""
+    """``n_iter_`` of a converged fit: passes over the data, if possible fewer than ``max_iter``."""
     return passes if max_iter is None else max(1, min(passes, max_iter - 1))

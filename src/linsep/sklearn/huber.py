@@ -1,15 +1,15 @@
-"""scikit-learn's ``HuberRegressor``: coefficients and scale together, with a proof.
+"""scikit-learn's ``HuberRegressor``: coefficients and scale are minimised and certified together.
 
 ``huber_newton`` states the problem P(w, b, sigma) and minimises it. As H(z) is the maximum of u z - u^2/4 over
 |u| <= 2 epsilon, the dual problem is
 
     maximise sum s u t - |sum s u x|^2/(4 alpha)   with |u| <= 2 epsilon, sum s u^2 <= 4 S, and sum s u = 0 for b.
 
-The second condition is that of the scale: without it S sigma - sigma sum s u^2/4 is not bounded from below. The dual
-value is that of the absolute loss 2 epsilon |r| with the same penalty, whose closing pass encloses it. What that pass
-does to make u feasible shrinks some u, so that sum s u^2 <= 4 S stays true. At the solution
-u = 2 clip(r/sigma, -epsilon, epsilon) satisfies it with equality. Without a penalty, the u near by that satisfies
-sum s u x = 0 exactly is bounded, as in ``certificates.unpenalised``.
+The second condition comes from the scale: without it S sigma - sigma sum s u^2/4 is not bounded from below. The dual
+value is that of the absolute loss 2 epsilon |r| with the same penalty, whose closing pass encloses it. To make u
+feasible, that pass only shrinks some u, so that sum s u^2 <= 4 S remains true. At the solution
+u = 2 clip(r/sigma, -epsilon, epsilon) satisfies it with equality. Without a penalty, the distance to a nearby u that
+satisfies sum s u x = 0 exactly is bounded, as in ``certificates.unpenalised``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from linsep.sklearn.fitting import PROVEN, Delegated
 from linsep.sklearn.regression import Minimised, at_minimum, earlier
 from linsep.solution import Explicit
 
-#: Share by which a dual point without a penalty is shrunk, so that the feasible one near it is surely inside.
+#: Fraction by which a dual point without a penalty is shrunk, so that the nearby feasible point is inside the domain.
 _SHRINK = 1e-9
 #: Covers the relative rounding of the scale term and of the parameters of the fits.
 _UNITS = 2.0**-47
@@ -49,9 +49,9 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
     """scikit-learn's ``HuberRegressor`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.HuberRegressor``. The certificate is for
-    coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` have no effect. linsep leaves the
-    fit to scikit-learn where the scale tends to 0: targets that can be fitted exactly, or ``epsilon`` near 1 with few
-    rows.
+    coefficients and scale together. ``tol`` and ``warm_start`` have no effect, nor has ``max_iter`` from 10 on. linsep
+    leaves the fit to scikit-learn if ``max_iter`` is smaller, or if the scale tends to 0: targets that can be fitted
+    exactly, or ``epsilon`` near 1 with few rows.
 
     See Also
     --------
@@ -106,7 +106,7 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
         return True
 
     def _solve(self, X: Any, y: FloatArray, weight: FloatArray) -> None:
-        """Minimise, prove and store, or raise Delegated."""
+        """Minimise, certify and store, or raise Delegated."""
         before = earlier(self)
         problem = _Problem(X, y, weight, self)
         at, steps = huber_newton.minimise(problem.regression)
@@ -120,7 +120,7 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
 
 
 class _Problem:
-    """One regression, and the proof of its minimum."""
+    """One regression problem and the proof of its minimum."""
 
     def __init__(self, X: Any, y: FloatArray, weight: FloatArray, model: Any) -> None:
         X = X.tocsr() if sp.issparse(X) else X
@@ -133,7 +133,7 @@ class _Problem:
         self.data = Memory(X, np.ones(len(y)), -y, self.weight)
 
     def proof(self, at: huber_newton.Point) -> Optimality:
-        """The certificate of coefficients and scale together; Delegated if none is found."""
+        """Certificate of coefficients and scale together; raises Delegated if none is found."""
         known = self.regression
         primal, rounding = self._objective(at)
         high = (primal + rounding) * (1.0 + _UNITS)
@@ -153,7 +153,7 @@ class _Problem:
         )
 
     def _objective(self, at: huber_newton.Point) -> tuple[float, float]:
-        """P, and what rounding may have done to it."""
+        """P, and a bound on its rounding error."""
         known = self.regression
         loss = Huber(known.epsilon * at.scale).for_targets()
         part = KernelRows.of(self.data, self.free, known.alpha * at.scale)
@@ -162,18 +162,18 @@ class _Problem:
         return known.mass * at.scale + unit * seen.primal, unit * seen.rounding
 
     def _within_scale(self, u: FloatArray) -> FloatArray:
-        """u in units of 2 epsilon, shrunk until surely sum s u^2 <= S/epsilon^2."""
+        """Shrink u, in units of 2 epsilon, until sum s u^2 <= S/epsilon^2 holds despite rounding."""
         total, limit, slack = self._square_sums(u)
         return u * min(1.0, math.sqrt(limit / total) * (1.0 - slack)) if total > 0.0 else u
 
     def _square_sums(self, u: FloatArray) -> tuple[float, float, float]:
-        """Sum s u^2, its largest value, and the relative rounding of both."""
+        """Sum s u^2, its upper limit, and the relative rounding error of both."""
         known = self.regression
         slack = (len(u) + 64) * 2.0**-52
         return float(known.s @ (u * u)), known.mass / known.epsilon**2, slack
 
     def _penalised_dual_value(self, theta: FloatArray, u: FloatArray) -> float:
-        """The dual value, by the closing pass of the absolute loss."""
+        """Lower bound from the closing pass of the absolute loss."""
         known = self.regression
         penalty = ElasticNet(known.epsilon / known.alpha)
         problem = Problem(Absolute().for_targets(), penalty, self.data, self.free)
@@ -183,7 +183,7 @@ class _Problem:
         return 2.0 * known.alpha * found.dual
 
     def _unpenalised_dual_value(self, u: FloatArray) -> float:
-        """The dual value of the point near u with sum s u x~ = 0."""
+        """Lower bound at the point near u with sum s u x~ = 0."""
         part = KernelRows.of(self.data, self.free)
         loss = Absolute().for_targets()
         found = (

@@ -1,18 +1,18 @@
-"""Huber's regression with its scale: Newton's method on coefficients and intercept, the scale minimised out.
+"""Huber regression with its scale: Newton's method on coefficients and intercept, with the scale eliminated.
 
 Problem: minimise over w, b and sigma > 0, with S = sum s_i and H(z) = z^2 for |z| <= epsilon, 2 epsilon |z| - epsilon^2
 beyond,
 
     P(w, b, sigma) = S sigma + sum_i s_i sigma H((t_i - x_i.w - b)/sigma) + alpha |w|^2.
 
-Method: for fixed residuals r the best sigma solves sum s min((r/sigma)^2, epsilon^2) = S. What remains is a convex
+Method: for fixed residuals r the best sigma solves sum s min((r/sigma)^2, epsilon^2) = S. The result is a convex
 function of (w, b). With the rows A where |r| <= epsilon sigma, q = sum_A s r x~ and rho = sum_A s r^2, it has
 
     gradient  2 alpha w - sum s u x~,    u = 2 clip(r/sigma, -epsilon, epsilon),
     Hessian   2/sigma (sum_A s x~ x~' - q q'/rho) + 2 alpha I_w.
 
-The Gram matrix of the rows A follows from the last one by the rows that enter or leave A. Sparse rows and many features
-take conjugate gradients instead.
+The Gram matrix of the rows A is updated by the rows that enter or leave A. Sparse rows and many features use conjugate
+gradients instead.
 
 Reference: Huber and Ronchetti, Robust Statistics, 2nd edition 2009, section 7.8; Owen, A robust hybrid of lasso and
 ridge regression, 2007, for the scale as a variable.
@@ -34,26 +34,26 @@ from linsep.solvers.linalg import cg
 
 Mask = npt.NDArray[np.bool_]
 
-#: Newton steps, trials of a step, and products of conjugate gradients at most.
+#: Most Newton steps, line search trials, and products of conjugate gradients.
 _STEPS, _TRIALS, _PRODUCTS = 60, 60, 2000
-#: Relative gap at which Newton's method stops, relative decrement close to rounding, and steps taken from there on.
+#: Relative gap at which Newton's method stops, relative decrement close to rounding, and steps allowed from there on.
 _GAP, _PRECISION, _SPARE = 1e-9, 1e-15, 3
-#: Shares of the residual to which conjugate gradients bring a Newton system.
+#: Relative residuals to which conjugate gradients solve a Newton system.
 _LOOSE, _TIGHT = 0.1, 1e-4
-#: Largest order, and entries of it by entries of X, for which the Gram matrix is formed.
+#: Largest order, and largest ratio of features to rows, for which the Gram matrix is formed.
 _LARGEST, _DENSE = 1500, 4
-#: Share of the rows from which on a Gram matrix is formed anew.
+#: Fraction of changed rows above which the Gram matrix is recomputed.
 _MANY = 0.4
-#: Share of the squares of the inner residuals that coefficients cannot explain, unless they fit the targets exactly.
+#: Smallest unexplained fraction of the squared inner residuals, unless the targets are fitted exactly.
 _UNEXPLAINED = 1e-10
-#: Scales below this share of the targets are an exact fit: there is no outlier to be told from the others.
+#: Scales below this fraction of the targets are an exact fit, in which outliers cannot be distinguished.
 NO_SCALE = 1e-9
 
 EXACT_FIT = "the targets are fitted exactly, and the scale tends to 0"
 
 
 class Point(NamedTuple):
-    """Coefficients with the intercept last, residuals, the best scale, and the objective there."""
+    """Coefficients with the intercept last, residuals, the optimal scale, and the objective there."""
 
     theta: FloatArray
     r: FloatArray
@@ -62,7 +62,7 @@ class Point(NamedTuple):
 
 
 class Regression:
-    """Rows, targets and weights with the parameters of the objective."""
+    """Rows, targets and weights, with the parameters of the objective."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Regression:
         self.least = NO_SCALE * float(np.abs(t).max(initial=0.0))
 
     def scale_of(self, r: FloatArray) -> float:
-        """The best scale for residuals r; Delegated if they are too small for one."""
+        """Optimal scale for residuals r; raises Delegated if they are too small."""
         size = np.abs(r)
         order = np.argsort(size)
         size, s = size[order], self.s[order]
@@ -99,7 +99,7 @@ class Regression:
         return 2.0 * np.clip(at.r / at.scale, -self.epsilon, self.epsilon)
 
     def point_at(self, theta: FloatArray, r: FloatArray) -> Point:
-        """The point with residuals r."""
+        """Return the point with coefficients theta and residuals r."""
         scale, w = self.scale_of(r), theta[:-1]
         z = np.abs(r / scale)
         slope = np.minimum(z, self.epsilon)
@@ -107,7 +107,7 @@ class Regression:
         return Point(theta, r, scale, scale * value + self.alpha * float(w @ w))
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """x.w + b."""
+        """Scores x.w + b."""
         return np.asarray(self.X @ theta[:-1] + theta[-1])
 
     def pull(self, p: FloatArray) -> FloatArray:
@@ -115,19 +115,19 @@ class Regression:
         return np.append(self.X.T @ p, p.sum() if self.free else 0.0)
 
     def gradient(self, at: Point) -> FloatArray:
-        """2 alpha w - sum s u x~."""
+        """Gradient 2 alpha w - sum s u x~."""
         g = -self.pull(self.s * self.slopes(at))
         g[:-1] += 2.0 * self.alpha * at.theta[:-1]
         return g
 
     def gap(self, at: Point, g: FloatArray) -> float:
-        """About the gap of the dual point u at the gradient g."""
+        """Approximate gap of the dual point u at the gradient g."""
         balance = abs(float(g[-1])) * at.scale
         return balance + (float(g[:-1] @ g[:-1]) / (4.0 * self.alpha) if self.alpha else 0.0)
 
 
 def minimise(problem: Regression) -> tuple[Point, int]:
-    """The minimiser to about a relative gap of 1e-9 or to working precision, and the number of Newton steps."""
+    """Return the minimiser, to a relative gap of about 1e-9 or working precision, and the number of Newton steps."""
     n, d = problem.X.shape
     dense = isinstance(problem.X, np.ndarray) and d <= min(_LARGEST, _DENSE * n)
     system: _Factored | _Conjugate = _Factored(problem) if dense else _Conjugate(problem)
@@ -158,9 +158,9 @@ def minimise(problem: Regression) -> tuple[Point, int]:
 
 
 def _search(problem: Regression, at: Point, direction: FloatArray, slope: float) -> Point | None:
-    """The point along a direction where the slope is a third of ``slope`` < 0 at most; None if the objective rises.
+    """Point along a direction where |slope| is at most a third of the initial one; None if the objective increases.
 
-    Secants of the slope between a share where it is negative and one where it is positive.
+    Uses secants of the slope between a step where it is negative and one where it is positive.
     """
     moved, share = problem.scores(direction), 1.0
     low, high = (0.0, slope), (math.inf, math.inf)
@@ -192,7 +192,7 @@ class _Factored:
     def solve(
         self, b: FloatArray, rows: Mask, scale: float, share: float, r: FloatArray | None = None
     ) -> FloatArray:
-        """The solution; Delegated if the matrix is not definite. ``share`` plays no part."""
+        """Return the solution; raises Delegated if the matrix is not definite. ``share`` is ignored."""
         self._update(rows)
         shifted, d = self.gram.copy(), self.problem.X.shape[1]
         shifted.flat[: d * (d + 2) : d + 2] += self.problem.alpha * scale
@@ -210,14 +210,14 @@ class _Factored:
             q = self.problem.pull(held)
             aside = scipy.linalg.cho_solve(factor, q, check_finite=False)
             rho = float(held @ r)
-            left = rho - float(q @ aside)  # the part of r that no coefficients explain
+            left = rho - float(q @ aside)  # part of r that no coefficients explain
             if not left > _UNEXPLAINED * rho:
                 raise Delegated(EXACT_FIT)
             found += (float(q @ found) / left) * aside
         return found
 
     def _update(self, rows: Mask) -> None:
-        """Bring the Gram matrix to these rows."""
+        """Update the Gram matrix to these rows."""
         changed = rows != self.rows
         if np.count_nonzero(changed) > _MANY * np.count_nonzero(rows):
             self.gram[:] = 0.0
@@ -228,7 +228,7 @@ class _Factored:
         self.rows = rows
 
     def _add(self, rows: Mask, sign: float) -> None:
-        """Add some rows to the Gram matrix, or take them from it."""
+        """Add rows to the Gram matrix (sign +1) or remove them (sign -1)."""
         if not rows.any():
             return
         whole = bool(rows.all())
@@ -252,7 +252,7 @@ class _Factored:
 
 
 class _Conjugate:
-    """Newton steps by conjugate gradients, preconditioned by the diagonal."""
+    """Newton steps by conjugate gradients with a diagonal preconditioner."""
 
     def __init__(self, problem: Regression) -> None:
         self.problem = problem
@@ -262,7 +262,7 @@ class _Conjugate:
     def solve(
         self, b: FloatArray, rows: Mask, scale: float, share: float, r: FloatArray | None = None
     ) -> FloatArray:
-        """The solution to a ``share`` of the residual."""
+        """Return the solution with the residual reduced to a fraction ``share``."""
         problem, ridge = self.problem, self.problem.alpha * scale
         s = np.where(rows, problem.s, 0.0)
         unit = np.append(self.squares @ s + ridge, s.sum() if problem.free else 1.0)

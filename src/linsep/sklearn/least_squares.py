@@ -1,9 +1,9 @@
-"""Least squares for one target or several: proposed by one factorisation of LAPACK, proven by linsep.
+"""Least squares for one or several targets: computed by a LAPACK factorisation, certified by linsep.
 
-The rows are centred at their weighted mean, which settles the intercept. With a ridge penalty the normal equations of
-the features, or of the rows if these are fewer, are factorised once for all targets. Without one the singular value
-decomposition gives the solution of least norm. The certificate is that of the given rows and targets; where it falls
-short, rounding is in the way and linsep's own solvers take over.
+The rows are centred at their weighted mean, which eliminates the intercept. With a ridge penalty the normal equations
+of the features, or of the rows if these are fewer, are factorised once for all targets. Without one the singular value
+decomposition gives the minimum-norm solution. The certificate is that of the given rows and targets; if it falls short
+because of rounding, linsep's own solvers are used instead.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ from linsep.sklearn.fitting import Minimum
 from linsep.solution import Linearised, Solution, Status
 from linsep.solvers.linalg import cg
 
-#: Ratio of the eigenvalues of a Gram matrix from which singular values are right to 1e-10, relatively.
+#: Eigenvalue ratio of a Gram matrix above which singular values have a relative error of at most 1e-10.
 _WELL_CONDITIONED = 1e-6
-#: Share of its squares that a column must vary by for its Gram matrix to be centred afterwards.
+#: Smallest relative variance of a column for which its Gram matrix may be centred afterwards.
 _CANCELLATION = 1e-6
-#: Least relative residual of conjugate gradients, and a bound on their steps.
+#: Smallest relative residual of conjugate gradients, and a limit on their steps.
 _LEAST_RESIDUAL, _MAX_CG = 1e-11, 1000
-#: Features that a working set of an absolute penalty begins with, at least and as one part in so many of all, most
-#: features of it, and rounds of growing it.
+#: Working set of an L1 penalty: features at the start, at least and as 1/_SHARE of all; most features; and rounds of
+#: growing it.
 _FIRST, _SHARE, _MOST_FEATURES, _ROUNDS = 20, 8, 1000, 40
-#: Sweeps of coordinate descent, moves at which it ends in units of the gap, and the share of the gap to reach.
+#: Most sweeps of coordinate descent, largest change at which it stops in units of the gap, and fraction of the gap to
+#: reach.
 _SWEEPS, _MOVE, _SAFE = 100, 0.3, 0.3
-#: Reading the rows for means, factorisation and certificate counts as this many passes.
+#: Number of passes reported for means, factorisation and certificate.
 _PASSES = 3
-#: Relative gap to prove: the coefficients are as precise as the factorisation.
+#: Relative gap to prove; the coefficients are as accurate as the factorisation.
 TOL = 1e-10
 #: Stored entries of X up to which starting a thread takes as long as the closing pass.
 _ONE_THREAD = 1_000_000
-#: Entries of X up to which linsep's native fit of one target is quicker.
+#: Entries of X up to which linsep's native fit of one target is faster.
 SMALL = 20_000
 
 
 class Decomposed(NamedTuple):
-    """Solution of least norm (d + 1, k), and the singular values of the centred rows."""
+    """Minimum-norm solution (d + 1, k), and the singular values of the centred rows."""
 
     W: FloatArray
     singular: FloatArray
 
 
 class Centred:
-    """Rows and targets (n, k) about their weighted means, times the roots of the weights."""
+    """Rows and targets (n, k), centred at their weighted means and multiplied by the square roots of the weights."""
 
     def __init__(
         self, X: FloatArray, Y: FloatArray, weight: FloatArray | None, fit_intercept: bool
@@ -72,7 +73,7 @@ class Centred:
             self.Y *= root
 
     def ridge(self, alphas: FloatArray) -> FloatArray | None:
-        """W (d + 1, k) for one alpha > 0 or one for each target; None if a factorisation fails."""
+        """W (d + 1, k) for one alpha > 0 or one per target; None if a factorisation fails."""
         n, d = self.X.shape
         wide = n < d
         gram = self.X @ self.X.T if wide else self.X.T @ self.X
@@ -86,7 +87,7 @@ class Centred:
             try:
                 factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True)
                 found = scipy.linalg.cho_solve(factor, right[:, columns])
-                if not wide:  # refined once, by the residuals of the rows
+                if not wide:  # one step of refinement, with the residuals of the rows
                     left = self.X.T @ (self.Y[:, columns] - self.X @ found) - alpha * found
                     found += scipy.linalg.cho_solve(factor, left)
             except (scipy.linalg.LinAlgError, ValueError):
@@ -95,7 +96,7 @@ class Centred:
         return self._with_intercepts(W)
 
     def least_norm(self) -> Decomposed | None:
-        """The solution of least norm without a penalty; None if LAPACK finds none."""
+        """Minimum-norm solution without a penalty; None if LAPACK fails."""
         n, d = self.X.shape
         if n >= 2 * d:
             found = self._by_gram()
@@ -109,7 +110,7 @@ class Centred:
         return Decomposed(self._with_intercepts(W), singular)
 
     def _by_gram(self) -> Decomposed | None:
-        """Solution from the Gram matrix of the features, refined once, where that is well-conditioned."""
+        """Solution from the Gram matrix of the features, refined once; None if it is ill-conditioned."""
         values, vectors = np.linalg.eigh(self.X.T @ self.X)
         if not values.min(initial=np.inf) > _WELL_CONDITIONED * values.max(initial=0.0) > 0.0:
             return None
@@ -134,9 +135,9 @@ def minimise_ridge(
     *,
     small: int = SMALL,
 ) -> Minimum | None:
-    """Ridge regression on each target; None where linsep's own solvers are quicker or more precise.
+    """Ridge regression on each target; None if linsep's own solvers are faster or more accurate.
 
-    They are quicker for one target on an X of up to ``small`` entries.
+    They are faster for one target if X has at most ``small`` entries.
     """
     (n, d), k = X.shape, Y.shape[1]
     if X.dtype != np.float64 or (k == 1 and d <= n and X.size <= small and alphas[0] > 0.0):
@@ -161,9 +162,9 @@ def minimise_ridge(
 def _tall_ridge(
     X: FloatArray, Y: FloatArray, alpha: float, fit_intercept: bool
 ) -> FloatArray | None:
-    """W (d + 1, k) without a centred copy of X, not refined; None where the means are too large for the spread.
+    """W (d + 1, k) without a centred copy of X, not refined; None if the means are too large for the spread.
 
-    The Gram matrix X'X - n m m' may lose digits by its difference: then the proof falls short, and the caller takes
+    The Gram matrix X'X - n m m' may lose digits by cancellation: the proof then falls short, and the caller uses
     centred rows and refines the solution.
     """
     mean, y_mean, right = _moments(X, Y, fit_intercept)
@@ -188,11 +189,11 @@ def sparse_ridge(
     tol: float,
     residual: float,
 ) -> Minimum | None:
-    """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing.
+    """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if the proof fails.
 
-    ``tol`` is the relative gap to prove, ``residual`` the share to which the residuals are reduced, 1e-11 at least.
-    Without a penalty the minimiser must be proven to be the only one: of several, another method finds the one of
-    least norm.
+    ``tol`` is the relative gap to prove, ``residual`` the factor by which the residuals are reduced, at least 1e-11.
+    Without a penalty the minimiser must be proven unique; if there are several, another method finds the one of minimum
+    norm.
     """
     unique = bool((alphas > 0.0).all())
     if X.dtype != np.float64 or not (unique or X.shape[0] > X.shape[1]):
@@ -215,11 +216,11 @@ def sparse_ridge(
 
 
 def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> FloatArray | None:
-    """Minimiser of a sum of squares within ``tol`` of its minimum, relatively; None if the steps do not suffice.
+    """Minimiser of a sum of squares to a relative gap of ``tol``; None if the step limit is reached.
 
-    The intercept is minimised out, which centres the rows: H = sum h (x - m)(x - m)' + lam I. The decrease of the
+    The intercept is eliminated, which centres the rows: H = sum h (x - m)(x - m)' + lam I. The decrease of the
     objective is (b + r).x/2 at the step x with residual r = b - H x, and it lies at most |r|^2/(2 lam) above the
-    minimum. Without a penalty only the residuals tell when to stop.
+    minimum. Without a penalty only the residuals determine when to stop.
     """
     lam, d = problem.lam, problem.data.d
     value, g = problem.value_gradient(np.zeros(d + 1))
@@ -253,10 +254,10 @@ def _conjugate_gradients(problem: Problem, tol: float, residual: float) -> Float
 def elastic_net(
     X: FloatArray, t: FloatArray, penalty: ElasticNet, fit_intercept: bool, tol: float
 ) -> Minimum | None:
-    """Least squares with an absolute penalty on dense rows: coordinate descent on the Gram matrix of a working set.
+    """Least squares with an L1 penalty on dense rows: coordinate descent on the Gram matrix of a working set.
 
-    One product X'r a round finds the features that join and estimates the gap. None where the table is small, the
-    working set grows too large, coordinate descent is slow, or the proof falls short.
+    One product X'r per round finds the features that join the set and estimates the gap. Returns None if the table is
+    small, the working set grows too large, coordinate descent is slow, or the proof falls short.
 
     References: Friedman, Hastie and Tibshirani, 2010 (covariance updates); Johnson and Guestrin, Blitz, 2015.
     """
@@ -277,7 +278,7 @@ def elastic_net(
         joining = work.joining()
         if len(work.chosen) + len(joining) > _MOST_FEATURES:
             return None
-        if not len(joining):  # the set is right: what is left of the gap is inside
+        if not len(joining):  # the set is complete: the remaining gap is due to its coefficients
             if not gap < before:
                 return None
             move, before = 0.1 * move, gap
@@ -295,9 +296,9 @@ def elastic_net(
 
 
 class _WorkingSet:
-    """min lam/2 |w|^2 + l1 |w|_1 + |r|^2 with the residuals r = t - X w of centred columns, on ``chosen`` columns.
+    """min lam/2 |w|^2 + l1 |w|_1 + |r|^2 with residuals r = t - X w of centred columns, on the ``chosen`` columns.
 
-    ``v`` = 2 X'r of all columns, ``S`` = 2 A A' + lam I of the chosen ones, the first rows of A.
+    ``v`` = 2 X'r for all columns; ``S`` = 2 A A' + lam I for the chosen ones, which are the first rows of A.
     """
 
     def __init__(self, X: FloatArray, t: FloatArray, mean: FloatArray, penalty: ElasticNet) -> None:
@@ -308,7 +309,7 @@ class _WorkingSet:
         self.A, self.S = np.empty((0, len(X))), np.zeros((0, 0))
 
     def gap(self) -> tuple[float, float]:
-        """The duality gap of u = 2r, shrunk into the box without a ridge penalty, and the objective."""
+        """Duality gap of u = 2r, scaled to be feasible if there is no ridge penalty, and the objective."""
         size, square = np.abs(self.v), float(self.r @ self.r)
         penalty = 0.5 * self.lam * float(self.w @ self.w) + self.l1 * float(np.abs(self.w).sum())
         share, cost = 1.0, 0.0
@@ -321,7 +322,7 @@ class _WorkingSet:
         return square + penalty - dual, square + penalty
 
     def joining(self) -> npt.NDArray[np.intp]:
-        """Columns outside with |v| > l1, the largest first; at most half as many as there are."""
+        """Columns outside the set with |v| > l1, the largest first; at most half as many as are in the set."""
         size = np.abs(self.v)
         size[self.chosen] = 0.0
         most = max(_FIRST, len(self.chosen) // 2 or len(size) // _SHARE)
@@ -329,7 +330,7 @@ class _WorkingSet:
         return eager[np.argsort(-size[eager], kind="stable")[:most]]
 
     def add(self, columns: npt.NDArray[np.intp]) -> None:
-        """Take in more columns."""
+        """Add columns to the working set."""
         if not len(columns):
             return
         k, m = len(self.chosen), len(self.chosen) + len(columns)
@@ -348,7 +349,10 @@ class _WorkingSet:
         self.S, self.chosen = S, np.append(self.chosen, columns)
 
     def descend(self, move: float) -> bool:
-        """Coordinate descent until no coordinate moves by more than ``move``, in roots of the objective; if it ends."""
+        """Run coordinate descent until no coordinate changes by more than ``move``; return whether it converged.
+
+        A change is measured in square roots of the objective.
+        """
         x = self.w[self.chosen]
         slope = self.S @ x - self.pull[self.chosen]
         ended = _kernels.quadratic_cd(self.S, self.l1, move, _SWEEPS, x, slope) > 0
@@ -370,7 +374,7 @@ def _moments(
 
 
 def centred_gram(X: FloatArray, mean: FloatArray) -> FloatArray | None:
-    """X'X - n m m'; None where the means are so large that the difference loses digits."""
+    """X'X - n m m'; None if the means are so large that the difference loses digits."""
     gram: FloatArray = X.T @ X
     before = gram.diagonal().copy()
     gram -= len(X) * np.outer(mean, mean)
@@ -385,7 +389,7 @@ def proven(
     alphas: FloatArray,
     fit_intercept: bool,
 ) -> Minimum | None:
-    """The proposed weights with a certificate for each target; None if some proof falls short."""
+    """Return the proposed weights with a certificate for each target; None if any proof falls short."""
     if not np.isfinite(W).all():
         return None
     proofs = []
@@ -400,12 +404,12 @@ def proven(
 
 
 def _ridge_penalty(alpha: float) -> ElasticNet:
-    """The penalty that makes alpha |w|^2 out of sums of squares, in linsep's units."""
+    """Penalty in linsep's units that corresponds to alpha |w|^2 for sums of squares."""
     return ElasticNet(0.5 / alpha if alpha else np.inf)
 
 
 def _proof_at(problem: Problem, theta: FloatArray, alpha: float, tol: float) -> Optimality:
-    """The certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
+    """Certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
     return fitting.in_units(_certificate(problem, theta, tol), 2.0 * alpha if alpha else 1.0)
 
 
@@ -416,7 +420,7 @@ def _problem(
     penalty: ElasticNet,
     fit_intercept: bool,
 ) -> Problem | None:
-    """The problem penalty + C sum s (t - x.w - b)^2; None for extreme targets."""
+    """Problem penalty + C sum s (t - x.w - b)^2; None for extreme targets."""
     loss = Squared(centre=0.0)
     if not target_units(loss, penalty, offset).plain:
         return None
@@ -426,7 +430,7 @@ def _problem(
 
 
 def _certificate(problem: Problem, theta: FloatArray, tol: float) -> Optimality:
-    """The certificate at theta, in linsep's units."""
+    """Certificate at theta, in linsep's units."""
     at = np.ascontiguousarray(theta).reshape(-1, 1)
     dual = Linearised(at, np.zeros_like(at))
     solution = Solution(at, dual, Status.CERTIFIED, 0.0, 0.0, (), None)

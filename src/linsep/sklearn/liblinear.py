@@ -1,4 +1,4 @@
-"""What scikit-learn calls LIBLINEAR for: classifiers and regressions with a penalised intercept."""
+"""Replacement of scikit-learn's calls of LIBLINEAR: classifiers and regressors with a penalised intercept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linsep.sklearn_objectives import Given
 
 
 def fit_liblinear(model: Any, given: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Minimise what ``_fit_liblinear`` is called for: coefficients, intercept and iterations in its shapes."""
+    """Minimise what ``_fit_liblinear`` is called for; return coefficients, intercept and iterations in its shapes."""
     X, y = given["X"], np.asarray(given["y"])
     fitting.need_arrays(X)
     fitting.need_iterations(given["max_iter"])
@@ -38,10 +38,10 @@ def fit_liblinear(model: Any, given: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _need_classes(given: dict[str, Any], classes: Any, weight: Any, y: Any) -> None:
-    """Leave what LIBLINEAR refuses, and classes without a row, to scikit-learn."""
+    """Delegate what LIBLINEAR refuses, and classes without rows of positive weight, to scikit-learn."""
     if len(classes) < 2:
         raise Delegated("there is one class only")
-    # refuses combinations of loss, penalty and dual that LIBLINEAR does not have
+    # raises for combinations of loss, penalty and dual that LIBLINEAR does not support
     svm_base._get_liblinear_solver_type(
         given["multi_class"], given["penalty"], given["loss"], given["dual"]
     )

@@ -18,9 +18,9 @@ from linsep.sklearn.liblinear import fit_liblinear
 from linsep.sklearn_objectives import Given, Objective
 
 Arguments = dict[str, Any]
-#: Numbers beyond which scikit-learn refuses to call LIBLINEAR.
+#: Largest entry of X for which scikit-learn calls LIBLINEAR.
 _LARGEST = 1e30
-#: Solvers that take dense rows and an L2 penalty.
+#: Solvers that support dense rows and an L2 penalty.
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
@@ -28,8 +28,9 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
     """scikit-learn's ``LogisticRegression`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.LogisticRegression``. ``solver`` matters only
-    where it changes the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is never
-    reached, and the proven relative gap is at most 100 ``tol`` squared.
+    if it changes the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is never
+    reached (below 10 it leaves the fit to scikit-learn), and the relative gap to prove is 100 ``tol`` squared, kept
+    between 1e-12 and 1e-6.
 
     See Also
     --------
@@ -75,7 +76,7 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        """Fit small data that need none of scikit-learn's checks; return False if they do, or if the fit fails."""
         if self.solver not in _SOLVERS:
             return False
         tol, liblinear = fitting.gap_tolerance(self.tol), self.solver == "liblinear"
@@ -93,7 +94,7 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         return True
 
     def _path(self, given: Arguments) -> tuple[FloatArray, FloatArray, Any]:
-        """Minimise what ``_logistic_regression_path`` is called for; of one C, keep the certificate."""
+        """Minimise the problem of a ``_logistic_regression_path`` call; for a single C, store the certificate."""
         if getattr(self, "_skl_callbacks", None):
             raise Delegated("callbacks are told of the iterations of scikit-learn's solver")
         fitting.need_iterations(given["max_iter"])
@@ -162,7 +163,7 @@ class LogisticRegressionCV(LogisticRegression, linear_model.LogisticRegressionCV
 
 
 def _along_path(given: Arguments, Cs: FloatArray) -> list[fitting.Minimum]:
-    """The minima for all C: together where there is an engine for it, else each from the one before."""
+    """Minima for all C: fitted together if there is a grid engine for it, otherwise each warm-started from the last."""
     X, problem = given["X"], _problem(given, float(Cs[0]))
     tol = fitting.gap_tolerance(given["tol"], X.dtype)
     if len(Cs) > 1:
@@ -178,7 +179,7 @@ def _along_path(given: Arguments, Cs: FloatArray) -> list[fitting.Minimum]:
 
 
 def _with_classes(given: Arguments) -> Arguments:
-    """The arguments as scikit-learn 1.8 and later have them: earlier versions give a scheme instead of the classes."""
+    """Arguments in the form of scikit-learn 1.8 and later; earlier versions pass a scheme instead of the classes."""
     if "pos_class" not in given:
         return given
     classes, scheme = np.unique(given["y"]), given["multi_class"]
@@ -188,7 +189,7 @@ def _with_classes(given: Arguments) -> Arguments:
 
 
 def _problem(given: Arguments, C: float) -> Objective:
-    """The objective of ``_logistic_regression_path`` for one C."""
+    """Objective of ``_logistic_regression_path`` for one C."""
     fitting.need_arrays(given["X"])
     if given["solver"] == "liblinear" and len(given["classes"]) > 2:
         raise Delegated("LIBLINEAR takes two classes")
@@ -210,7 +211,7 @@ def _problem(given: Arguments, C: float) -> Objective:
 
 
 def _start(given: Arguments) -> FloatArray:
-    """Coefficients to begin with, (d + 1, k)."""
+    """Initial coefficients, (d + 1, k)."""
     rows = np.atleast_2d(np.asarray(given["coef"], dtype=float))
     if not given["fit_intercept"]:
         rows = np.column_stack([rows, np.zeros(len(rows))])

@@ -1,8 +1,8 @@
-"""Small ordinary data, past scikit-learn's checks.
+"""Fast path that skips scikit-learn's checks for small data of ordinary types.
 
-On small data the checks of scikit-learn's ``fit`` take many times as long as the fit. They find nothing in a dense
-array of finite float64 numbers with integers as labels or float64 numbers as targets, and in parameters that are the
-defaults apart from a few of the ordinary kind. Such a fit is minimised at once; everything else goes the whole way.
+On small data the checks of scikit-learn's ``fit`` take many times as long as the fit. They are unnecessary for a dense
+array of finite float64 numbers with integer labels or float64 targets, and for parameters that are the defaults except
+for a few of ordinary type. Such data are fitted directly; all others go through scikit-learn's ``fit``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Given, Objective, objective_of
 
-#: Numbers of X up to which scikit-learn's checks take as long as the fit.
+#: Entries of X up to which scikit-learn's checks take as long as the fit.
 SMALL = 100_000
 
 
@@ -29,7 +29,7 @@ def _positive(value: Any) -> bool:
     return type(value) is float and 0.0 < value < math.inf
 
 
-#: Parameters that may differ from their default, and what is ordinary.
+#: Parameters that may differ from their default, and a test for ordinary values.
 _ORDINARY: dict[str, Callable[[Any], bool]] = {
     "C": _positive,
     "alpha": _positive,
@@ -50,10 +50,10 @@ def minimise_classes(
     most: int | None = None,
     large: Callable[[Objective], Minimum | None] | None = None,
 ) -> tuple[Minimum, Any] | None:
-    """The minimum for ordinary labels, and the classes; None if the rows, labels or parameters are not ordinary.
+    """Return the minimum for ordinary labels, and the classes; None if rows, labels or parameters are not ordinary.
 
-    ``also`` names a parameter that the caller has checked, ``most`` bounds the number of classes, and ``large`` solves
-    for an X of any size, of which it returns None where some number is not finite.
+    ``also`` names a parameter that the caller has checked, ``most`` bounds the number of classes, and ``large`` is a
+    solver for X of any size, which returns None if an entry is not finite.
     """
     size = SMALL if large is None else math.inf
     if not (_ordinary_rows(model, kind, X, y, also, size) and y.dtype.kind in "iub"):
@@ -72,7 +72,7 @@ def minimise_classes(
 def minimise_targets(
     model: Any, kind: Any, X: Any, y: Any, tol: float, also: str = ""
 ) -> Minimum | None:
-    """The minimum for ordinary targets; None if the rows, targets or parameters are not ordinary."""
+    """Return the minimum for ordinary targets; None if rows, targets or parameters are not ordinary."""
     if not targets(model, kind, X, y, also):
         return None
     problem = objective_of(model, Given(len(y), np.ascontiguousarray(y), None))
@@ -83,13 +83,13 @@ def minimise_targets(
 
 
 def targets(model: Any, kind: Any, X: Any, y: Any, also: str = "", largest: float = SMALL) -> bool:
-    """Whether rows, targets and parameters are ordinary; the numbers of X may be infinite or NaN."""
+    """Return whether rows, targets and parameters are ordinary; entries of X may be infinite or NaN."""
     rows = _ordinary_rows(model, kind, X, y, also, largest)
     return rows and y.dtype.char == "d" and len(y) > 1 and math.isfinite(y.sum())
 
 
 def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
-    """Write the fitted attributes of a classifier, or those in ``others``."""
+    """Store the fitted attributes of a classifier, updated by ``others``."""
     state = vars(model)
     state.pop("feature_names_in_", None)
     state.update(
@@ -106,7 +106,7 @@ def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
 def _ordinary_rows(
     model: Any, kind: Any, X: Any, y: Any, also: str, largest: float = SMALL
 ) -> bool:
-    """Whether a dense array of ``largest`` entries at most, a vector of its length and the parameters need no check."""
+    """Return whether X, a dense array of at most ``largest`` entries, vector y and the parameters need no checks."""
     if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
         return False
     if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= largest:
@@ -130,6 +130,6 @@ def _ordinary(name: str, value: Any) -> bool:
 
 @functools.cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """Default of every parameter of a class."""
+    """Default value of every parameter of a class."""
     found = inspect.signature(kind).parameters.values()
     return {parameter.name: parameter.default for parameter in found}

@@ -19,14 +19,14 @@ from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Given, Objective
 
-#: Learning rates with which stochastic descent tends to the minimum.
+#: Learning rates with which stochastic descent converges to the minimum.
 _CONVERGENT = ("invscaling", "optimal")
 
 
 def minimise_each(
     model: Any, X: Any, y: FloatArray, weight: FloatArray | None, tol: float
 ) -> Minimum:
-    """The minimum for every column of the targets (n, k): W (d + 1, k), and one certificate for each."""
+    """Minimum for every column of the targets (n, k): W (d + 1, k), with one certificate per column."""
     fitting.need_arrays(X)
     fitting.need_weights(weight)
     X = X.tocsr() if sp.issparse(X) else X
@@ -40,20 +40,20 @@ def minimise_each(
 
 
 def objective(model: Any, target: FloatArray, weight: FloatArray | None) -> Objective:
-    """The objective of a model that is about to be fitted to one target."""
+    """Objective of a model that is about to be fitted to one target."""
     given = Given(len(target), np.ascontiguousarray(target), weight)
     return sklearn_objectives.objective_of(model, given)
 
 
 def earlier(model: Any) -> FloatArray | None:
-    """Coefficients that a warm start begins with; None without one."""
+    """Coefficients of a warm start; None without one."""
     if not model.warm_start or getattr(model, "coef_", None) is None:
         return None
     return np.append(np.ravel(model.coef_), np.ravel(getattr(model, "intercept_", 0.0)))
 
 
 def at_minimum(before: FloatArray | None, model: Any) -> bool:
-    """Whether the coefficients of a warm start were those of the minimum already: no iteration was needed."""
+    """Return whether the warm start was already at the minimum, so that no iteration was needed."""
     if before is None:
         return False
     found = np.append(np.ravel(model.coef_), np.ravel(model.intercept_))
@@ -61,7 +61,7 @@ def at_minimum(before: FloatArray | None, model: Any) -> bool:
 
 
 def store(model: Any, found: Minimum, dtype: Any, targets: int | None) -> None:
-    """Coefficients, intercepts and certificate in scikit-learn's shapes; ``targets`` is None for a vector y."""
+    """Store coefficients, intercepts and certificate in scikit-learn's shapes; ``targets`` is None for a vector y."""
     coef, intercept = found.W[:-1].T.astype(dtype), found.W[-1].astype(dtype)
     model.coef_ = np.ascontiguousarray(coef if targets is not None else coef[0])
     model.intercept_ = 0.0
@@ -71,7 +71,7 @@ def store(model: Any, found: Minimum, dtype: Any, targets: int | None) -> None:
 
 
 def check_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | None:
-    """Sample weights as scikit-learn checks them, as float64; None without any."""
+    """Sample weights checked by scikit-learn, as float64; None without weights."""
     if sample_weight is None:
         return None
     found = _check_sample_weight(sample_weight, X, dtype=X.dtype, **options)
@@ -79,7 +79,7 @@ def check_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | Non
 
 
 class Minimised:
-    """``fit`` of a regression that linsep validates and minimises itself, in ``_minimise``."""
+    """Mixin with ``fit`` for regressors that linsep validates and minimises itself, in ``_minimise``."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Minimise scikit-learn's objective and certify it.
@@ -87,7 +87,7 @@ class Minimised:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,); of several targets, where the class takes them, (n_samples, n_targets)
+        y : array-like of shape (n_samples,), or (n_samples, n_targets) if the class supports several targets
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -108,7 +108,7 @@ class Minimised:
         )
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        """Fit small data that need none of scikit-learn's checks; return False if they do, or if the fit fails."""
         return False
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -120,8 +120,8 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
     """scikit-learn's ``LinearRegression`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. If the minimiser is not
-    unique, the one of least norm is returned. scikit-learn drops singular values below ``tol`` times the largest, so on
-    ill-conditioned data it does not reach the minimum; here ``tol`` affects only ``rank_``. linsep leaves
+    unique, the one of minimum norm is returned. scikit-learn drops singular values below ``tol`` times the largest, so
+    it does not reach the minimum on ill-conditioned data; here ``tol`` affects only ``rank_``. linsep leaves
     ``positive=True`` to scikit-learn.
 
     See Also
@@ -182,7 +182,7 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
         return True
 
     def _dense(self, X: Any, Y: FloatArray, weight: FloatArray | None) -> Minimum | None:
-        """The solution of least norm by its decomposition, if that is proven; ``rank_`` and ``singular_``."""
+        """Minimum-norm solution by decomposition, if it can be proven; sets ``rank_`` and ``singular_``."""
         free = bool(self.fit_intercept)
         found = least_squares.Centred(
             X.astype(np.float64, copy=False), Y, weight, free
@@ -203,7 +203,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is never reached, and
     ``selection``, ``random_state`` and ``warm_start`` have no effect: the minimum is the same. linsep leaves
-    ``positive=True``, ``alpha=0`` and ``check_input=False`` to scikit-learn.
+    ``positive=True``, ``alpha=0``, ``max_iter`` below 10 and ``check_input=False`` to scikit-learn.
 
     See Also
     --------
@@ -246,7 +246,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         return self._fit_or_delegate(X, y, sample_weight, check_input)
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        """Fit small data that need none of scikit-learn's checks; return False if they do, or if the fit fails."""
         ratio, kind = self.l1_ratio, Lasso if isinstance(self, Lasso) else ElasticNet
         if type(ratio) not in (int, float) or not 0.0 < ratio <= 1.0:
             return False
@@ -284,7 +284,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             raise Delegated("alpha=0 is least squares, for which scikit-learn has a warning")
         fitting.need_iterations(self.max_iter)
         before = earlier(self)
-        if not isinstance(self.precompute, bool | np.bool_):  # it says whether the matrix is right
+        if not isinstance(self.precompute, bool | np.bool_):  # scikit-learn checks the Gram matrix
             super().fit(X, y, sample_weight, check_input)
         X, y = validate_data(
             self,
@@ -314,7 +314,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     def _find_minimum(
         self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float
     ) -> Minimum:
-        """The minimum, on dense rows by least squares' own methods."""
+        """Find the minimum; dense rows use the methods of ``least_squares``."""
         found = None
         dense = isinstance(X, np.ndarray)
         if self.l1_ratio > 0.0 and dense and weight is None and Y.shape[1] == 1:
@@ -331,7 +331,7 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         return minimise_each(self, X, Y, weight, tol) if found is None else found
 
     def _on_working_set(self, X: Any, target: FloatArray, tol: float) -> Minimum | None:
-        """The minimum by coordinate descent on a working set of dense columns; None if that proves too little."""
+        """Minimum by coordinate descent on a working set of dense columns; None if the proof falls short."""
         problem = objective(self, target, None)
         penalty = ElasticNetPenalty(problem.C, problem.l1_ratio)
         found = least_squares.elastic_net(X, target, penalty, problem.fit_intercept, tol)
@@ -345,7 +345,7 @@ class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.linear_model.Lasso``. ``max_iter`` is never reached, and
     ``selection``, ``random_state`` and ``warm_start`` have no effect: the minimum is the same. linsep leaves
-    ``positive=True``, ``alpha=0`` and ``check_input=False`` to scikit-learn.
+    ``positive=True``, ``alpha=0``, ``max_iter`` below 10 and ``check_input=False`` to scikit-learn.
 
     See Also
     --------
@@ -425,12 +425,12 @@ class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ign
 
 
 def as_floats(X: Any) -> Any:
-    """X with floating-point numbers."""
+    """Convert X to floating point."""
     return X if X.dtype.kind == "f" else X.astype(np.float64)
 
 
 class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
-    """scikit-learn's ``SGDRegressor`` at the minimum of its objective, with a proof in ``certificate_``.
+    """scikit-learn's ``SGDRegressor``, fitted to the minimum of its objective, with a proof in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.SGDRegressor``. ``fit`` returns the minimum that
     stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
@@ -481,6 +481,6 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
         tol = fitting.gap_tolerance(self.tol, X.dtype)
         found = minimise_each(self, X, np.asarray(y).reshape(-1, 1), plain, tol)
         store(self, found, X.dtype, None)
-        self.intercept_ = found.W[-1].copy()  # a float64 for float32 rows too
+        self.intercept_ = found.W[-1].copy()  # float64, also for float32 rows
         self.n_iter_ = fitting.iterations(found.passes, max_iter)
         self.t_ = 1.0 + self.n_iter_ * X.shape[0]

@@ -1,4 +1,4 @@
-"""Least squares with a ridge penalty as scikit-learn defines it, for one target or several."""
+"""scikit-learn's ridge regression and classification, for one or several targets, minimised by linsep."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from linsep.sklearn_objectives import Objective, Part
 
 #: Solvers of scikit-learn that fit an intercept to sparse rows.
 _SPARSE = ("auto", "lsqr", "sag", "sparse_cg")
-#: ``tol`` above which scikit-learn warns of solver="sag" with an intercept on sparse rows.
+#: ``tol`` above which scikit-learn warns about solver="sag" with an intercept on sparse rows.
 _WARNS = 1e-4
-#: Solvers of scikit-learn that count iterations.
+#: Solvers of scikit-learn that report iterations.
 _ITERATIVE = ("lsqr", "sag", "saga")
-#: Relative gap to prove by linsep's own solvers; on small data rounding leaves room for the quickest proof.
+#: Relative gap to prove by linsep's own solvers; on small data, loose enough for the fastest proof despite rounding.
 _GAP = 1e-8
-#: scikit-learn's class, whatever may take its place in ``sklearn.linear_model`` later.
+#: scikit-learn's class, even if ``linsep.accel`` later replaces it in ``sklearn.linear_model``.
 _RIDGE = linear_model.Ridge
 
 
 class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
-    """The step of ``Ridge.fit`` and ``RidgeClassifier.fit`` that comes after their validation.
+    """Step of ``Ridge.fit`` and ``RidgeClassifier.fit`` after their validation.
 
-    Both end in ``super().fit(X, y, sample_weight)``, which in a class that also inherits from this one is ``fit`` here.
+    Both end in ``super().fit(X, y, sample_weight)``, which resolves to this ``fit`` in a class that inherits from both.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Minimise sum s_i (t_i - x_i.w - b)^2 + alpha |w|^2 for each target and certify it."""
+        """Minimise sum s_i (t_i - x_i.w - b)^2 + alpha |w|^2 for each target, and certify it."""
         return fitting.attempt(
             self,
             lambda: self._minimise(X, y, sample_weight),
@@ -71,7 +71,7 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
         self._keep(found, X, np.ndim(y) == 1)
 
     def _keep(self, found: Minimum, X: Any, flat: bool) -> None:
-        """Store the coefficients, of a vector of targets if ``flat``."""
+        """Store the coefficients; ``flat`` means that y is a vector."""
         coef, intercept = found.W[:-1].T.astype(X.dtype), found.W[-1].astype(X.dtype)
         k = len(coef)
         self.coef_ = coef[0] if flat or (k == 1 and _flattens()) else coef
@@ -88,17 +88,17 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
 
 @functools.cache
 def _flattens() -> bool:
-    """Whether this version of scikit-learn returns the coefficients of one column of targets as a vector."""
+    """Return whether this version of scikit-learn returns the coefficients of a single target column as a vector."""
     return bool(_RIDGE().fit([[0.0], [1.0]], [[0.0], [1.0]]).coef_.ndim == 1)
 
 
 def _is_small(X: Any) -> bool:
-    """Whether linsep's native fit is quicker than a factorisation by LAPACK."""
+    """Return whether linsep's native fit is faster than a LAPACK factorisation."""
     return type(X) is np.ndarray and X.size <= least_squares.SMALL
 
 
 def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objective:
-    """The objective of ``Ridge`` for each column of the targets; ``alpha`` may differ from target to target."""
+    """Objective of ``Ridge`` for each column of the targets; ``alpha`` may differ between targets."""
     k = targets.shape[1]
     alphas = np.ravel(np.asarray(alpha, dtype=float))
     if len(alphas) not in (1, k):
@@ -122,8 +122,8 @@ def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objecti
 class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
     """scikit-learn's ``Ridge`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.Ridge``. linsep leaves ``positive=True`` to
-    scikit-learn; otherwise ``solver``, ``max_iter`` and ``random_state`` have no effect.
+    Parameters and attributes are those of ``sklearn.linear_model.Ridge``. linsep leaves ``positive=True`` and
+    ``max_iter`` below 10 to scikit-learn; otherwise ``solver``, ``max_iter`` and ``random_state`` have no effect.
 
     See Also
     --------
@@ -175,7 +175,7 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
     """scikit-learn's ``RidgeClassifier`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.RidgeClassifier``. linsep leaves ``positive=True``
-    to scikit-learn; otherwise ``solver`` has no effect.
+    and ``max_iter`` below 10 to scikit-learn; otherwise ``solver`` has no effect.
 
     See Also
     --------
@@ -216,7 +216,7 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        """Fit data that need none of scikit-learn's checks; return False if they do, or if the fit fails."""
 
         def factorise(problem: Objective) -> Minimum | None:
             Y = np.column_stack([np.asarray(part.sign) for part in problem.parts])

@@ -12,7 +12,7 @@ from linsep.sklearn.liblinear import fit_liblinear
 
 
 class _ByLiblinear:
-    """``fit`` of the classes that scikit-learn leaves to LIBLINEAR."""
+    """Mixin with ``fit`` for the classes that scikit-learn fits by LIBLINEAR."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Minimise scikit-learn's objective and certify it.
@@ -34,7 +34,7 @@ class _ByLiblinear:
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        """Fit small data that need none of scikit-learn's checks; return False if they do, or if the fit fails."""
         raise NotImplementedError
 
     def _liblinear(self, given: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -45,7 +45,8 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
     """scikit-learn's ``LinearSVC`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.svm.LinearSVC``. ``dual`` and ``random_state`` have no effect,
-    ``max_iter`` is never reached, and the proven relative gap is at most 100 ``tol`` squared.
+    ``max_iter`` is never reached (below 10 it leaves the fit to scikit-learn), and the relative gap to prove is 100
+    ``tol`` squared, kept between 1e-12 and 1e-6.
 
     See Also
     --------
@@ -84,8 +85,8 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
 class LinearSVR(_ByLiblinear, svm.LinearSVR):  # type: ignore[misc]
     """scikit-learn's ``LinearSVR`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. ``dual``, ``random_state`` and ``max_iter``
-    have no effect.
+    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. ``dual`` and ``random_state`` have no effect, nor
+    has ``max_iter``, except that a value below 10 leaves the fit to scikit-learn.
 
     See Also
     --------

@@ -1,7 +1,7 @@
-"""The least number of errors that a hyperplane can make on given rows, with a proof.
+"""Minimise the number of errors of a hyperplane on given rows, with a proof.
 
-Minimise over (w, b) the total weight of the rows that sign(w.x + b) gets wrong. The problem is NP-hard when the
-dimension is part of the input (Johnson and Preparata 1978); one and two features are enumerated, more are settled by
+Minimise over (w, b) the total weight of the rows that sign(w.x + b) misclassifies. The problem is NP-hard if the
+dimension is part of the input (Johnson and Preparata 1978). One or two features are solved by enumeration, more by
 covering witnesses of inseparability, which takes time that grows with the number of errors rather than of rows.
 """
 

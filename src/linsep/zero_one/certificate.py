@@ -1,4 +1,4 @@
-"""What is known about the fewest errors, as a value that can be checked against the data."""
+"""Certificate of the minimum number of errors, which can be checked against the data."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import Points, distinct
 from linsep.zero_one.sweep import sweep
 
-_PATIENCE = 600.0  # seconds after which a check gives up
+_PATIENCE = 600.0  # time limit of a check in seconds
 _METHODS = ("separable", "thresholds", "sweep", "cover")
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroOne:
-    """A hyperplane, the weight of its errors, and a proven lower bound on those of every other.
+    """A hyperplane, the weight of its errors, and a proven lower bound for every other hyperplane.
 
     Attributes
     ----------
     errors : float
-        Total weight of the rows that sign(w.x + b) gets wrong, sign(0) = +1: the float nearest to the exact sum.
+        Total weight of the rows that sign(w.x + b) misclassifies, sign(0) = +1; the float nearest to the exact sum.
     lower_bound : float
-        No hyperplane does with less: the exact bound, rounded down unless it equals the errors.
+        No hyperplane has less: the exact bound, rounded down unless it equals the errors.
     proven : bool
         Whether the two are equal, in exact arithmetic.
     w, b : ndarray (d,), float
-        The hyperplane. All rows but those of ``wrong`` and those of weight 0 lie on their side, strictly if floats
-        leave room for it.
+        The hyperplane. All rows except those in ``wrong`` and those of weight 0 lie on their side, strictly so if
+        float64 coefficients allow it.
     wrong : ndarray of int
-        The rows it gets wrong, those of weight 0 left out.
+        Misclassified rows, without those of weight 0.
     witnesses : tuple of (rows, weights)
         Sets of rows in each of which every hyperplane makes an error, because the weighted rows of the two classes
-        meet in a point. The least weight of rows that meet all sets is the lower bound.
+        meet in a point. The smallest weight of a set of rows that intersects all of them is the lower bound.
     method : {"separable", "thresholds", "sweep", "cover"}
-        What proves the bound: it is 0, all thresholds of one feature or lines through two points were
-        tried, or the witnesses.
+        How the bound is proven: it is 0, all thresholds of one feature were tried, all lines through two points were
+        tried, or by the witnesses.
     seconds : float
-        Time that was needed.
+        Time used.
     classes : ndarray (2,) or None
         The labels, the second being +1.
     """
@@ -67,12 +67,12 @@ class ZeroOne:
 
     @property
     def primal(self) -> float:
-        """The errors."""
+        """The errors; common name of certificates."""
         return self.errors
 
     @property
     def dual(self) -> float:
-        """The lower bound."""
+        """The lower bound; common name of certificates."""
         return self.lower_bound
 
     @property
@@ -82,7 +82,7 @@ class ZeroOne:
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the errors."""
+        """Gap divided by the errors; 0 without errors."""
         return self.gap / self.errors if self.errors > 0.0 else 0.0
 
     @property
@@ -116,12 +116,12 @@ class ZeroOne:
     __repr__ = __str__
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, exact: bool = False) -> bool:
-        """Whether the errors are those of the hyperplane and the lower bound follows from what is stored.
+        """Return whether the errors are those of the hyperplane and the stored proof implies the lower bound.
 
-        Weights are added and compared as integers, scores whose sign rounding could change are computed as fractions.
-        A bound from witnesses is proven anew: every witness by an enclosure of its weights that accounts for rounding
-        or by rational arithmetic, with ``exact=True`` always by the latter; the least cover by branch and bound in
-        integers. A bound from enumeration is proven by enumerating again.
+        Weights are summed and compared as integers; scores whose sign rounding could change are computed as fractions.
+        A bound from witnesses is proven again: every witness by an enclosure of its weights that includes rounding or
+        by rational arithmetic (always the latter with ``exact=True``), the smallest cover by branch and bound in
+        integers. A bound from enumeration is proven by repeating it.
         """
         points = self._points(X, y, sample_weight)
         if not self._is_well_formed():
@@ -143,7 +143,7 @@ class ZeroOne:
         return goal < count and self._proves_bound(points, goal, exact)
 
     def _is_well_formed(self) -> bool:
-        """Whether every field is of the kind that a fit stores."""
+        """Return whether every field has the type that a fit stores."""
         return (
             all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
             and min(self.errors, self.lower_bound) >= 0.0
@@ -167,7 +167,7 @@ class ZeroOne:
         return distinct(rows, sign, weight)
 
     def _proves_bound(self, points: Points, goal: int, exact: bool) -> bool:
-        """Whether it is shown that the errors of every hyperplane weigh at least so many units."""
+        """Return whether the errors of every hyperplane provably weigh at least ``goal`` units."""
         d = points.X.shape[1]
         if self.method == "separable":
             return self.errors == goal == 0
@@ -211,7 +211,7 @@ def _finite(x: object) -> bool:
 
 
 def _places(points: Points, rows: Any) -> IntArray | None:
-    """The points of the rows of a witness; None if some are not rows that count, or stand for the same point."""
+    """Points of the rows of a witness; None if some are not rows that count, or are the same point."""
     rows = np.asarray(rows)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
         return None
@@ -222,7 +222,7 @@ def _places(points: Points, rows: Any) -> IntArray | None:
 
 
 def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> bool:
-    """Whether the hulls of the two classes share a point, with weights that round to these."""
+    """Return whether the hulls of the two classes share a point, with weights that round to these."""
     if weights.shape != at.shape or not np.isfinite(weights).all() or weights.min() < 0.0:
         return False
     A = points.signed.signed_matrix(at)

@@ -1,7 +1,7 @@
-"""Good hyperplanes, quickly: exact line searches of the number of errors.
+"""Heuristic for good hyperplanes: exact line searches on the number of errors.
 
-Along phi + t delta the margin of every row is linear in t, so the errors change at n breakpoints and the best t of
-all is found by sorting them.
+Along phi + t delta the margin of every row is linear in t, so the errors change at n breakpoints, and the best t is
+found by sorting them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from linsep.arrays import FloatArray
 
 
 def errors(A: FloatArray, weight: FloatArray, phi: FloatArray) -> float:
-    """Weight of the rows with a_i.phi <= 0."""
+    """Total weight of the rows with a_i.phi <= 0."""
     return float(weight[A @ phi <= 0.0].sum())
 
 
 def best_step(m: FloatArray, delta: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """t that minimises the weight of m + t delta <= 0, and that weight; of equal ones the nearest to 0."""
+    """Step t that minimises the weight of m + t delta <= 0, and that weight; of several, the one nearest to 0."""
     moving = delta != 0.0
     still = float(weight[~moving & (m <= 0.0)].sum())
     if not moving.any():
@@ -47,7 +47,7 @@ def descend(
     patience: int,
     deadline: float,
 ) -> tuple[FloatArray, float]:
-    """Line searches along the intercept, coordinates, rows and random directions until none helps for long."""
+    """Search along the intercept, coordinates, rows and random directions until ``patience`` searches fail in a row."""
     p = A.shape[1]
     phi = phi / (np.linalg.norm(phi) or 1.0)
     m = A @ phi
@@ -66,7 +66,7 @@ def descend(
                 break
             phi /= size
             m = A @ phi
-            # The value may be rounding noise of larger weights.
+            # The predicted improvement may be rounding noise of larger weights.
             count = float(weight[m <= 0.0].sum())
             idle = 0 if count < least * (1 - 1e-12) else idle
             least = min(least, count)
@@ -82,6 +82,6 @@ def _direction(
     if turn % 3 == 0 and len(wrong):
         return np.asarray(A[rng.choice(wrong)])
     direction: FloatArray = rng.standard_normal(p)
-    if turn % 3 == 1:  # a small turn inside a random plane of few coordinates
+    if turn % 3 == 1:  # restrict the direction to about half of the coordinates
         direction[rng.random(p) < 0.5] = 0.0
     return direction

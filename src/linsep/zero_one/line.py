@@ -1,4 +1,4 @@
-"""One feature: sort, and try every threshold both ways. Floats are compared and integers added, so nothing rounds."""
+"""One feature: try every threshold in both directions, exactly, by comparing floats and adding integers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.zero_one.points import Mask
 
-_HUGE = 2.0**1022  # differences of numbers up to here do not overflow
+_HUGE = 2.0**1022  # differences of numbers up to this size do not overflow
 
 
 def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
-    """Least units of errors of sign(+-(x - t)), and which points are then predicted +1.
+    """Smallest number of error units of sign(+-(x - t)), and a mask of the points then predicted +1.
 
-    ``signed_units`` is sign times weight, in integers. Thresholds lie between distinct values, or beyond all of them.
+    ``signed_units`` is sign times weight, as integers. Thresholds lie between distinct values, or beyond all of them.
     """
     order = np.argsort(x, kind="stable")
     values, c = x[order], signed_units[order]
-    # May a threshold lie before entry j?
+    # whether a threshold may lie before entry j
     cut = np.concatenate([[True], values[1:] > values[:-1], [True]])
     below = np.zeros(len(c) + 1, dtype=c.dtype)
     below[1:] = np.cumsum(c)
@@ -33,10 +33,10 @@ def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
 
 
 def threshold_plane(x: FloatArray, positive: Mask) -> FloatArray:
-    """(w, b) with w x + b >= 0 exactly for the positive points, which are all above or all below the others.
+    """(w, b) with w x + b >= 0 exactly for the positive points, which lie all above or all below the others.
 
-    w is a power of two, so that the score is rounded once and its sign is right. Between neighbouring floats there is
-    no room for a threshold: then it is the nearest positive point, whose score is 0.
+    w is a power of two, so that the score is rounded once and its sign is correct. Between adjacent floats there is no
+    threshold; the nearest positive point is used instead, whose score is then 0.
     """
     if positive.all() or not positive.any():
         return np.array([0.0, 1.0 if positive.all() else -1.0])

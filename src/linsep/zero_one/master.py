@@ -1,10 +1,10 @@
-"""The covering problem: choose points of least weight so that every witness loses at least one.
+"""The covering problem: choose points of smallest total weight that intersect every witness.
 
     min sum_i s_i e_i    over e in {0, 1},    sum_{i in W} e_i >= 1 for every witness W
 
-Any hyperplane makes an error in every witness, so the minimum is a lower bound on its errors; so is any lower bound
-on the minimum. (Parker and Ryan 1996; with cuts that grow as needed, Codato and Fischetti 2006.) Weights are
-integers, and every bound is one: linear programmes in floats only propose.
+Any hyperplane makes an error in every witness, so the minimum is a lower bound on its errors; so is any lower bound on
+the minimum (Parker and Ryan 1996; with cuts generated as needed, Codato and Fischetti 2006). Weights and bounds are
+integers: linear programmes in float64 only propose prices.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from linsep.interrupts import linear_programme
 
 Units = npt.NDArray[np.object_]
 
-_DIGITS = 40  # binary digits to which prices are kept beyond a unit
+_DIGITS = 40  # fractional bits of the prices
 
 
 @dataclass(frozen=True, eq=False)
 class Lighter:
-    """Whether some cover weighs less than the goal (None: not known), and if so, one."""
+    """Whether some cover weighs less than the goal (None if not known), and if so, such a cover."""
 
     exists: bool | None
     cover: IntArray | None = None
 
 
 def incidence(sets: list[IntArray], width: int) -> sp.csr_matrix:
-    """One row for each witness, one column for each point."""
+    """Incidence matrix with one row per witness and one column per point."""
     columns = np.concatenate(sets) if sets else np.zeros(0, dtype=np.int64)
     ends = np.concatenate([[0], np.cumsum([len(rows) for rows in sets])])
     return sp.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(sets), width))
 
 
 def relaxation_bound(sets: list[IntArray], units: Units) -> int:
-    """A lower bound on the weight of every cover from the linear relaxation, proven in integers; no search."""
+    """Lower bound on the weight of every cover from the linear relaxation, proven in integers without a search."""
     return _relaxation([rows.tolist() for rows in sets], units)[0]
 
 
 def greedy(
     sets: list[IntArray], weight: FloatArray, rng: np.random.Generator | None = None
 ) -> IntArray:
-    """A small cover: again and again the point in most witnesses for its weight, then those not needed dropped."""
+    """Greedy cover: repeatedly take the point in most witnesses per weight, then drop redundant points."""
     M = incidence(sets, len(weight))
     price = 1.0 / weight if rng is None else rng.uniform(0.8, 1.0, len(weight)) / weight
     open_sets = np.ones(len(sets), dtype=bool)
@@ -76,10 +76,10 @@ def lighter_cover(
     nodes: int | None = None,
     deadline: float = math.inf,
 ) -> Lighter:
-    """Is there a cover that weighs less than the goal? Branch and bound without rounding, depth first.
+    """Search for a cover that weighs less than the goal, by depth-first branch and bound in integers.
 
-    A node takes some points and bans others. It is closed when what it has taken weighs the goal, alone or with the
-    bound of ``_relaxation`` on what is left to cover.
+    A node takes some points and bans others. It is pruned when the weight taken reaches the goal, alone or together
+    with the bound of ``_relaxation`` on the witnesses still to be covered.
     """
     listed = [rows.tolist() for rows in sets]
     costs = units.tolist()
@@ -95,7 +95,7 @@ def lighter_cover(
             continue
         left = [[i for i in rows if i not in banned] for rows in listed if taken.isdisjoint(rows)]
         if any(not rows for rows in left):
-            continue  # a witness with every point banned: no cover here
+            continue  # a witness with every point banned cannot be covered
         if not left:
             return Lighter(True, np.array(sorted(taken), dtype=np.int64))
         bound, point = _relaxation(left, units)
@@ -107,12 +107,12 @@ def lighter_cover(
 
 
 def _relaxation(left: list[list[int]], units: Units) -> tuple[int, int]:
-    """A lower bound on the weight of covers of ``left``, and the point to branch on.
+    """Lower bound on the weight of covers of ``left``, and the point to branch on.
 
-    Prices y >= 0 of the witnesses, with the prices of those that contain a point adding up to at most its weight,
-    prove that covers weigh at least sum y. The linear programme proposes y in floats; each is lowered to what the
-    points of its witness can still pay, in integers, and raised by what they have left. A cover weighs a multiple of
-    the common divisor of the weights, so the sum is rounded up to one.
+    Prices y >= 0 of the witnesses prove that covers weigh at least sum y, if for each point the prices of the witnesses
+    that contain it sum to at most its weight. The linear programme proposes y in float64. In integers, each price is
+    reduced to the smallest remaining weight of its points, and increased again where weight remains. A cover weighs a
+    multiple of the greatest common divisor of the weights, so the sum is rounded up to one.
     """
     used = np.unique(np.concatenate([np.array(rows) for rows in left]))
     M = incidence([np.searchsorted(used, rows) for rows in left], len(used))

@@ -1,4 +1,4 @@
-"""From points to the fewest errors: enumeration for one or two features, covering of witnesses for more."""
+"""Minimise the number of errors: by enumeration for one or two features, by covering witnesses for more."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from linsep.zero_one.points import Mask, Points
 from linsep.zero_one.sweep import sweep
 from linsep.zero_one.witnesses import exact_witness, pack
 
-_SWEPT = 20_000  # points up to which two features are enumerated
+_SWEPT = 20_000  # most points for which two features are enumerated
 _PACKINGS = 4
-_ROUND = 20  # disjoint witnesses a round
-_NODES = 500  # of the search for a cover, where rounds are counted
+_ROUND = 20  # disjoint witnesses per round
+_NODES = 500  # node limit of the cover search if the number of rounds is limited
 _INNER = 8  # greedy covers tried between two exact ones
-_SMALLER = 2.0**-64  # scale of (w, b) where scores would overflow
+_SMALLER = 2.0**-64  # factor on (w, b) if scores would overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """theta = (w, b), its errors, a proven lower bound, and what proves it: witnesses, or an enumeration.
+    """theta = (w, b), its errors, a proven lower bound, and its proof: witnesses or an enumeration.
 
-    Errors and bound are in the units of the points.
+    Errors and bound are in the integer units of the points.
     """
 
     theta: FloatArray
@@ -52,7 +52,7 @@ def minimise(
     rng: np.random.Generator,
     rounds: int | None = None,
 ) -> Found:
-    """The fewest errors, or the best found when time or rounds are up. ``starts`` are (w, b) to begin with."""
+    """Minimise the errors; return the best result when time or rounds are exhausted. ``starts`` are initial (w, b)."""
     d = points.X.shape[1]
     if d == 1:
         least, positive = best_threshold(points.X[:, 0], points.signed_units)
@@ -66,14 +66,14 @@ def minimise(
         swept = sweep(points, deadline)
         if swept is not None:
             if not search.best.keep(swept.positive == (points.sign > 0)):
-                search.begin(starts)  # as near as coefficients in floats come
+                search.begin(starts)  # float64 coefficients miss the optimum: use the best found
             return search.best.centre_result(swept.errors, (), "sweep")
     if_in_time(lambda: search.cover(starts, rounds), lambda: None)
     return search.best.centre_result(search.bound, search.proof, "cover")
 
 
 class Attempt:
-    """The best hyperplane so far; errors are counted without rounding, in the units of the points."""
+    """The best hyperplane so far; errors are counted exactly, in the units of the points."""
 
     def __init__(self, points: Points) -> None:
         self.points = points
@@ -83,7 +83,7 @@ class Attempt:
         self.errors = points.count(self.wrong)
 
     def offer(self, theta: FloatArray) -> bool:
-        """Take theta if it makes fewer errors."""
+        """Accept theta if it makes fewer errors; return whether it was accepted."""
         if not np.isfinite(theta).all():
             return False
         if not np.isfinite(_clearance(self.points, theta)):
@@ -96,7 +96,7 @@ class Attempt:
         return True
 
     def keep(self, kept: Mask) -> bool:
-        """Take a hyperplane that has all kept points on their side, if floats hold one and it is better."""
+        """Accept a hyperplane with all kept points on their side, if float64 can represent one and it is better."""
         if self.points.count(~kept) >= self.errors:
             return False
         sign = self.points.sign[kept]
@@ -106,7 +106,7 @@ class Attempt:
         return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
     def centre_result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
-        """The result, the hyperplane moved away from the points on either side if there is room and time."""
+        """Return the result after moving the hyperplane away from the points on either side, if time allows."""
         if_in_time(self._centre, lambda: None)
         return self.result(bound, witnesses, method)
 
@@ -121,12 +121,12 @@ class Attempt:
                     self.theta = theta
 
     def result(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
-        """The result."""
+        """Return the result with this lower bound and proof."""
         return Found(self.theta, self.wrong, self.errors, bound, witnesses, method)
 
 
 def _clearance(points: Points, theta: FloatArray) -> float:
-    """The least |w.x + b| relative to |x|.|w| + |b|; NaN if that overflows."""
+    """Smallest |w.x + b| relative to |x|.|w| + |b|; NaN on overflow."""
     w, b = theta[:-1], theta[-1]
     with np.errstate(all="ignore"):
         ratio = np.abs(points.X @ w + b) / (np.abs(points.X) @ np.abs(w) + np.abs(b))
@@ -134,45 +134,43 @@ def _clearance(points: Points, theta: FloatArray) -> float:
 
 
 class Search:
-    """Covering of witnesses: bounds from below, hyperplanes from above, until they meet or time is up."""
+    """Cover witnesses: lower bounds from covers and upper bounds from hyperplanes, until they meet or time is up."""
 
     def __init__(self, points: Points, deadline: float, rng: np.random.Generator) -> None:
         self.points, self.deadline, self.rng = points, deadline, rng
         self.best = Attempt(points)
         self.witnesses: list[Witness] = []
         self.bound = 0
-        self.proof: tuple[
-            Witness, ...
-        ] = ()  # those that prove the bound, so that it can be proven again as fast
-        # fewest errors of a hyperplane, even if its coefficients need more digits than floats have
+        self.proof: tuple[Witness, ...] = ()  # the witnesses that prove the bound
+        # fewest errors of a hyperplane, even if its coefficients are not representable in float64
         self.reached = self.points.total
         self.stuck = False
 
     def goal(self) -> int:
-        """The fewest errors that some hyperplane is known to make."""
+        """Fewest errors that some hyperplane is known to make."""
         self.reached = min(self.reached, self.best.errors)
         return self.reached
 
     def is_over(self) -> bool:
-        """Whether the bounds have met, time is up, or there is no way on."""
+        """Return whether the bounds have met, time is up, or no progress is possible."""
         note(0.0, self.points.value(self.best.errors), self.points.value(self.bound))
         met = self.bound >= self.goal()
         return met or self.stuck or perf_counter() > self.deadline
 
     def separable(self) -> bool:
-        """Whether no error is needed at all; False if there is no time to tell."""
+        """Return whether no error is necessary; False if time does not allow a decision."""
         if self.best.errors == 0:
             return True
         everything = np.ones(len(self.points), dtype=bool)
         return if_in_time(lambda: self.best.keep(everything), lambda: False)
 
     def cover(self, starts: Iterable[FloatArray], rounds: int | None) -> None:
-        """Bounds and hyperplanes, better and better; what was found stays if time ends it."""
+        """Improve bounds and hyperplanes; results found so far remain if time runs out."""
         self.begin(starts)
         self.run(rounds)
 
     def begin(self, starts: Iterable[FloatArray]) -> None:
-        """Line searches from the given hyperplanes, and a few packings of disjoint witnesses."""
+        """Run line searches from the given hyperplanes, and a few packings of disjoint witnesses."""
         everything = np.arange(len(self.points))
         for theta in starts:
             self.best.offer(theta)
@@ -185,9 +183,9 @@ class Search:
             self._pack(everything, most=len(self.points))
 
     def run(self, rounds: int | None) -> None:
-        """Cover, ask, add witnesses, until every cover weighs as much as the errors of some hyperplane.
+        """Alternate covers and new witnesses until every cover weighs as much as the errors of some hyperplane.
 
-        A number of rounds makes the result independent of the clock, so the covers are limited by nodes too.
+        A limit on rounds makes the result independent of the clock, so the cover search is then limited by nodes too.
         """
         nodes = None if rounds is None else _NODES
         for _ in itertools.count() if rounds is None else range(rounds):
@@ -208,7 +206,7 @@ class Search:
                 self._uncover(lighter.cover)
 
     def _raise(self, bound: int, witnesses: list[Witness]) -> None:
-        """Take a higher bound with the witnesses that prove it."""
+        """Accept a higher bound, with the witnesses that prove it."""
         if bound > self.bound:
             self.bound, self.proof = bound, tuple(witnesses)
 
@@ -216,7 +214,7 @@ class Search:
         return [witness.rows for witness in self.witnesses]
 
     def _cheap_rounds(self) -> None:
-        """Witnesses that greedy covers have missed."""
+        """Add witnesses that greedy covers do not intersect."""
         for _ in range(_INNER):
             if self.is_over() or not self.witnesses:
                 return
@@ -224,14 +222,14 @@ class Search:
                 return
 
     def _uncover(self, chosen: IntArray) -> bool:
-        """New witnesses among the points not chosen; False if there are none, because a hyperplane has these right."""
+        """Add witnesses among the points not chosen; False if there are none because a hyperplane separates these."""
         left = np.setdiff1d(np.arange(len(self.points)), chosen)
         if self._pack(left, most=_ROUND):
             return True
         weight = self.points.count(chosen)
         if self.stuck or self.goal() <= weight or perf_counter() > self.deadline:
             return False
-        exact = exact_witness(self.points, left)  # floats took them for separable
+        exact = exact_witness(self.points, left)  # floats found them separable
         if isinstance(exact, Witness):
             self.witnesses.append(exact)
             return True
@@ -266,7 +264,7 @@ class Search:
         self.best.offer(self.points.frame.theta(phi))
 
     def _inside(self, theta: FloatArray) -> FloatArray:
-        """(w, b) in the coordinates of the frame."""
+        """Convert (w, b) to the coordinates of the frame."""
         frame = self.points.frame
         w = theta[:-1] * frame.spread
         return np.append(w, (theta[-1] + frame.centre @ theta[:-1]) / frame.shift)

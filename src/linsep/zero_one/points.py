@@ -1,4 +1,4 @@
-"""The rows as points that count with a weight: equal rows of one class are one point of their total weight."""
+"""Weighted points: equal rows of one class are merged into one point with their total weight."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margin
 
 Mask = npt.NDArray[np.bool_]
 
-_LEAST_COST = 1e-200  # so that reciprocals and products of costs stay finite
-_BLOCK = 1 << 19  # numbers whose absolute values are taken together
-_MACHINE = 1 << 61  # sums of absolute values up to here fit into int64, twice over
+_LEAST_COST = 1e-200  # keeps reciprocals and products of costs finite
+_BLOCK = 1 << 19  # entries processed at a time
+_MACHINE = 1 << 61  # sums of absolute values up to this, and twice that, fit into int64
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
     """Distinct points X (m, d) of sign -1 or +1 and positive weight.
 
-    The weights are ``units * 2**exp`` with Python integers, so that sums of them are compared without rounding.
-    ``first`` is a row of the user's for each; ``place`` the point of each row, -1 if its weight is 0.
+    The weights are ``units * 2**exp`` with Python integers, so that their sums are compared without rounding. ``first``
+    is an original row for each point; ``place`` is the point of each row, -1 if its weight is 0.
     """
 
     X: FloatArray
@@ -45,82 +45,82 @@ class Points:
 
     @cached_property
     def total(self) -> int:
-        """The units of all points."""
+        """Total units of all points."""
         return int(sum(self.units.tolist()))
 
     @cached_property
     def step(self) -> int:
-        """The greatest common divisor of the units: every sum of weights is a multiple of it."""
+        """Greatest common divisor of the units; every sum of weights is a multiple of it."""
         return math.gcd(*self.units.tolist())
 
     @cached_property
     def weight(self) -> FloatArray:
-        """The weights as floats, rounded to the nearest."""
+        """Weights rounded to the nearest float."""
         return np.array([self.value(units) for units in self.units.tolist()])
 
     @cached_property
     def cost(self) -> FloatArray:
-        """The weights relative to the largest, at least 1e-200: for heuristics, whatever the size of the weights."""
+        """Weights relative to the largest, at least 1e-200; for heuristics only."""
         largest = max(self.units.tolist())
         shares = np.array([units / largest for units in self.units.tolist()])
         return np.asarray(np.maximum(shares, _LEAST_COST))
 
     @cached_property
     def signed_units(self) -> IntArray | npt.NDArray[np.object_]:
-        """Sign times units over ``step``: machine integers if their sums fit, Python's otherwise."""
+        """Sign times units divided by ``step``: int64 if their sums fit, Python integers otherwise."""
         whole = np.array([0, *(units // self.step for units in self.units.tolist())], dtype=object)
         signed = np.where(self.sign > 0, whole[1:], -whole[1:])
         return signed.astype(np.int64) if self.total // self.step < _MACHINE else signed
 
     @cached_property
     def signed(self) -> SignedRows:
-        """The points as the question of separation sees them."""
+        """The points as signed rows for separability tests."""
         return SignedRows(Memory(self.X, self.sign, n_threads=1))
 
     @cached_property
     def frame(self) -> Frame:
-        """Centred and scaled coordinates."""
+        """Centred and scaled coordinates of the points."""
         return Frame.of(self.signed, np.arange(len(self)))
 
     @cached_property
     def vectors(self) -> tuple[FloatArray, FloatArray]:
-        """Signed unit vectors a_i in those coordinates, and the lengths divided out: right means a_i.phi > 0."""
+        """Signed unit vectors a_i in those coordinates, correct if a_i.phi > 0, and their lengths before scaling."""
         return self.frame.vectors(np.arange(len(self)))
 
     def find_errors(self, theta: FloatArray) -> Mask:
-        """Which points sign(w.x + b) gets wrong, sign(0) = +1; decided without rounding."""
+        """Mask of the points that sign(w.x + b) misclassifies, sign(0) = +1; decided without rounding."""
         with np.errstate(all="ignore"):
             scores = self.X @ theta[:-1] + theta[-1]
         return np.asarray((exact_signs(self.X, theta, scores) >= 0.0) != (self.sign > 0.0))
 
     def count(self, chosen: Mask | IntArray) -> int:
-        """The units of some points."""
+        """Total units of some points."""
         return int(sum(self.units[chosen].tolist()))
 
     def weight_of(self, units: int) -> Fraction:
-        """The weight that a number of units stands for."""
+        """Exact weight of a number of units."""
         return rational(units, self.exp)
 
     def value(self, units: int) -> float:
-        """The float nearest to that weight."""
+        """Weight of a number of units, rounded to the nearest float."""
         return float(self.weight_of(units))
 
     def at_most(self, weight: float) -> int:
-        """The largest number of units that weighs no more than a number >= 0."""
+        """Largest number of units that weighs at most ``weight`` >= 0."""
         return math.floor(Fraction(weight) / rational(1, self.exp))
 
     def at_least(self, weight: float) -> int:
-        """The least number of units that weighs no less than a number >= 0."""
+        """Smallest number of units that weighs at least ``weight`` >= 0."""
         return math.ceil(Fraction(weight) / rational(1, self.exp))
 
 
 def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
-    """Scores w.x + b with the sign that they have without rounding, given scores computed in floats in any order.
+    """Correct the signs of scores w.x + b that were computed in floats, in any order of summation.
 
-    Float scores err by at most (d + 8) u (|x|.|w| + |b|) and, since each product may underflow, (d + 8) 2^-1074: d
-    products and sums are rounded, and so is the bound itself. Those within the bound, or not finite, are computed
-    again as rational numbers and rounded to the nearest float, to the nearest nonzero one if they are not 0.
-    X is dense or sparse, of any kind of numbers.
+    Float scores err by at most (d + 8) u (|x|.|w| + |b|) and, since each product may underflow, (d + 8) 2^-1074; this
+    covers the rounding of d products and sums and of the bound itself. Scores within the bound, or not finite, are
+    recomputed as rational numbers and rounded to the nearest float, or the nearest nonzero float unless they are 0.
+    X is dense or sparse, of any numeric type.
     """
     w, b = theta[:-1], float(theta[-1])
     chain = len(w) + 8
@@ -137,7 +137,7 @@ def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def _reaches(X: Any, size: FloatArray) -> FloatArray:
-    """|x|.size of every row."""
+    """|x|.size for every row."""
     if sp.issparse(X):
         return np.asarray(abs(X) @ size)
     step = max(1, _BLOCK // X.shape[1])
@@ -146,7 +146,7 @@ def _reaches(X: Any, size: FloatArray) -> FloatArray:
 
 
 def _nearest_float(value: Fraction) -> float:
-    """The nearest float, of the same sign and finite."""
+    """Nearest finite float with the same sign."""
     if value == 0:
         return 0.0
     largest = Fraction(np.finfo(np.float64).max)
@@ -155,12 +155,12 @@ def _nearest_float(value: Fraction) -> float:
 
 
 def distinct(X: FloatArray, sign: FloatArray, weight: FloatArray | None) -> Points:
-    """Points of the rows of positive weight."""
+    """Merge the rows of positive weight into distinct points."""
     weight = np.ones(len(sign)) if weight is None else weight
     rows = np.flatnonzero(weight > 0)
     table = np.column_stack([X[rows], sign[rows]]) + 0.0  # no negative zero
     _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # points in the order of the rows
+    order = np.argsort(first)  # order points by their first row
     rank = np.argsort(order)
     point = rank[place.ravel()]
     exact = Dyadic.of(weight[rows])

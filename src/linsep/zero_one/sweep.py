@@ -1,10 +1,11 @@
-"""Two features: a line that turns about every point in turn, O(n^2 log n) in all.
+"""Two features: enumerate the lines through pairs of points by rotating a line about each point, O(n^2 log n).
 
-Move a line that passes through no point until it meets one, then turn it about that point until it meets another.
-The sides of all other points stay as they were; the points on the line are split in two by where the lines cross. So
-the optimum is the least, over lines through two points, of the errors off the line plus those of the best split on it.
-Weights are integers. Angles that floats cannot tell apart are taken together first, all their points counted as right;
-where that could beat the best line so far, they are sorted by cross products in integers. Nothing is rounded.
+Move a line that passes through no point until it meets one, then rotate it about that point until it meets another.
+The sides of all other points are unchanged; the points on the line are split at the intersection with the original
+line. So the optimum is the minimum, over lines through two points, of the errors off the line plus those of the best
+split on it. Weights are integers. Angles that floats cannot distinguish are first grouped, with all their points
+counted as correct; where that could beat the best line so far, they are sorted by cross products in integers. Nothing
+is rounded.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from linsep.monitoring import note
 from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import Mask, Points
 
-_SAME = 1e-14  # angles nearer than this may be equal: they err by less than 1e-15
+_SAME = 1e-14  # closer angles may be equal: their error is below 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """Units of the least errors, and which points they leave positive."""
+    """Smallest errors in units, and a mask of the points predicted positive."""
 
     errors: int
     positive: Mask
 
 
 def sweep(points: Points, deadline: float) -> Best | None:
-    """The optimum of two features; None if time ran out."""
+    """Optimum for two features; None if time ran out."""
     lines = _Lines(points)
     c = points.signed_units
     total = int(c.sum())
@@ -50,10 +51,10 @@ def sweep(points: Points, deadline: float) -> Best | None:
 
 @dataclass(frozen=True, eq=False)
 class _Fan:
-    """Points in the order in which a turning line meets them.
+    """Points in the order in which a rotating line meets them.
 
-    ``ahead`` says which lie in the direction that the line points to when it meets them, the others lie opposite.
-    Runs of equal angles, to rounding, begin at ``starts`` and end before ``ends``.
+    ``ahead`` marks the points in the direction of the line when it meets them; the others lie in the opposite
+    direction. Runs of equal angles, up to rounding, begin at ``starts`` and end before ``ends``.
     """
 
     order: IntArray
@@ -63,15 +64,15 @@ class _Fan:
 
 
 class _Lines:
-    """Lines through pairs of points."""
+    """Lines through pairs of points, evaluated in exact arithmetic where necessary."""
 
     def __init__(self, points: Points) -> None:
         self.X, self.c = points.X, points.signed_units
-        self.whole = DyadicRows.of(points.X).num  # columns scaled, which keeps orientations
+        self.whole = DyadicRows.of(points.X).num  # scaling columns preserves orientations
         self.scaled = _scale_columns(points.X)
 
     def best_line_through(self, pivot: int, best: Best) -> Best:
-        """The best of ``best`` and all lines through one point."""
+        """Return the best of ``best`` and all lines through one point."""
         here = (self.X == self.X[pivot]).all(axis=1)
         others = np.flatnonzero(~here)
         if not len(others):
@@ -90,7 +91,7 @@ class _Lines:
         return best
 
     def _fan(self, pivot: int, others: IntArray) -> _Fan:
-        if self.scaled is None:  # floats cannot hold the scaled numbers: all angles are in doubt
+        if self.scaled is None:  # the scaled numbers underflow: treat all angles as one group
             delta = self.whole[others] - self.whole[pivot]
             upper = np.array([y > 0 or (y == 0 and x > 0) for x, y in delta.tolist()])
             return _Fan(others, upper, np.array([0]), np.array([len(others)]))
@@ -99,17 +100,17 @@ class _Lines:
         angle = np.arctan2(np.where(upper, dy, -dy), np.where(upper, dx, -dx))
         order = np.argsort(angle)
         gap = np.diff(angle[order], append=angle[order[0]] + np.pi)
-        start = int(np.argmax(gap)) + 1  # begin after the widest gap, so that no group is cut
+        start = int(np.argmax(gap)) + 1  # begin after the widest gap, so that no group is split
         order = np.roll(order, -start)
         gap = np.roll(gap, -start)
-        # beyond the seam the direction is the opposite one, and so are the sides
+        # beyond the seam the direction of the line is reversed, and so are the sides
         wrapped = np.arange(len(order)) >= len(order) - start
         ends = np.flatnonzero(np.append(gap[:-1] > _SAME, True)) + 1
         starts = np.concatenate([[0], ends[:-1]])
         return _Fan(others[order], upper[order] != wrapped, starts, ends)
 
     def _sort(self, pivot: int, fan: _Fan, lo: int, hi: int) -> list[tuple[int, Any, Any]]:
-        """Positions lo..hi of the fan by exact angle, each with the direction of the line that meets it."""
+        """Sort positions lo..hi of the fan by exact angle, each with the direction of the line that meets it."""
         delta = self.whole[fan.order[lo:hi]] - self.whole[pivot]
         ahead = fan.ahead[lo:hi].tolist()
         turned = [
@@ -123,7 +124,7 @@ class _Lines:
     def _runs(
         self, pivot: int, fan: _Fan, inside: list[tuple[int, Any, Any]], lo: int
     ) -> Iterator[tuple[IntArray, int, int]]:
-        """The positions of the fan in exact order, and where each run of equal angles starts and ends."""
+        """Yield the positions of the fan in exact order, and the start and end of each run of equal angles."""
         order = np.arange(len(fan.order))
         order[lo : lo + len(inside)] = [at for at, _, _ in inside]
         start = 0
@@ -135,7 +136,7 @@ class _Lines:
     def _best_split(
         self, here: IntArray, fan: _Fan, order: IntArray, run: tuple[int, int], best: Best
     ) -> Best:
-        """The better of ``best`` and a line with the best split of the points on it."""
+        """Return the better of ``best`` and a line with the best split of the points on it."""
         start, end = run
         left = np.zeros(len(self.c), dtype=bool)
         left[fan.order] = fan.ahead
@@ -159,21 +160,21 @@ class _Lines:
 
 
 def _scale_columns(X: FloatArray) -> FloatArray | None:
-    """X with columns divided by powers of two to at most 1; None if that rounds, as it does where numbers underflow."""
+    """X with columns divided by powers of two to at most 1; None if that is not exact because of underflow."""
     powers = np.frexp(np.abs(X).max(axis=0))[1]
     scaled = np.ldexp(X, -powers)
     return scaled if (np.ldexp(scaled, powers) == X).all() else None
 
 
 def _sums(values: Any) -> Any:
-    """0 and the partial sums."""
+    """Partial sums, starting with 0."""
     sums = np.zeros(len(values) + 1, dtype=values.dtype)
     sums[1:] = np.cumsum(values)
     return sums
 
 
 def _turns(u: Any, v: Any) -> int:
-    """Negative if the turning line points along u before it points along v."""
+    """Comparison: negative if the rotating line points along u before v."""
     return _cross(v, u)
 
 
@@ -181,6 +182,6 @@ _by_angle = cmp_to_key(_turns)
 
 
 def _cross(u: tuple[int, Any, Any], v: tuple[int, Any, Any]) -> int:
-    """-1, 0 or +1: whether the direction of v lies to the right of that of u, along it, or to its left."""
+    """-1, 0 or +1 if the direction of v lies to the right of that of u, along it, or to its left."""
     product = u[1] * v[2] - u[2] * v[1]
     return int(product > 0) - int(product < 0)

@@ -1,4 +1,4 @@
-"""Witnesses of inseparability among the rows that are left: each is a set of points of which one must be wrong."""
+"""Find witnesses of inseparability: sets of points in each of which every hyperplane makes an error."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Disjoint witnesses; whether what is left when their points are gone is separable (None: not known), and by what.
+    """Disjoint witnesses, and whether the other rows are separable (None if not known), by the separator ``phi``.
 
-    ``phi`` is None if only exact arithmetic saw that it is.
+    ``phi`` is None if only exact arithmetic could decide that they are.
     """
 
     witnesses: list[Witness]
@@ -31,7 +31,7 @@ class Packing:
 def ask(
     points: Points, rows: IntArray, rng: np.random.Generator
 ) -> tuple[FloatArray | None, IntArray, FloatArray]:
-    """(phi, ., .) that separates the rows, or (None, rows, weights) of a witness; on a growing working set."""
+    """Return (phi, ., .) that separates the rows, or (None, rows, weights) of a witness, on a growing working set."""
     A, lengths = points.vectors
     p = A.shape[1]
     working = rows
@@ -58,10 +58,10 @@ def ask(
 def pack(
     points: Points, rows: IntArray, rng: np.random.Generator, *, most: int, deadline: float
 ) -> Packing:
-    """Proven disjoint witnesses among the rows, up to ``most`` or until the rest is separable.
+    """Find up to ``most`` proven disjoint witnesses among the rows, or until the rest is separable.
 
-    Weights that are positive at a vertex of the alternative polytope belong to rows that are separable as soon as
-    one of them is left out (Gleeson and Ryan 1990): no witness contains a smaller one.
+    The rows with positive weight at a vertex of the alternative polytope become separable if any one of them is left
+    out (Gleeson and Ryan 1990): no witness contains a smaller one.
     """
     found: list[Witness] = []
     left = rows
@@ -86,10 +86,10 @@ def pack(
 
 
 def exact_witness(points: Points, rows: IntArray) -> Witness | bool | None:
-    """A proven witness among the rows, True if they are separable, None if it takes too long to tell.
+    """Return a proven witness among the rows, True if they are separable, or None if it takes too long to decide.
 
-    What floats leave undecided was decided in rational arithmetic, if there are few numbers: then some hyperplane
-    separates the rows, though none with coefficients in floats was found.
+    For small data, cases that floats leave undecided have been decided in rational arithmetic: some hyperplane
+    then separates the rows, although none with float64 coefficients was found.
     """
     answer = decide(Memory(points.X[rows], points.sign[rows], n_threads=1))
     if isinstance(answer, Inseparable):

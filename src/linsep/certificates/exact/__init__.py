@@ -1,4 +1,4 @@
-"""Certificates without rounding: rational numbers, and balls where a loss has no rational values."""
+"""Certificates without rounding: rational arithmetic, and ball arithmetic for losses with irrational values."""
 
 from __future__ import annotations
 

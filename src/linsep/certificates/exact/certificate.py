@@ -1,15 +1,15 @@
 """The duality gap without rounding, for every loss and penalty.
 
-Floats are dyadic rationals, and so are then margins, and for losses made of parabolas and lines all sums; the
-logistic, exponential and softmax losses are enclosed by balls (see ``losses``). In the units that users
-read, with r = l1_ratio,
+Floats are dyadic rationals, hence so are margins; for piecewise linear and quadratic losses, so are all sums. The
+logistic, exponential and softmax losses are enclosed by balls (see ``losses``). In reported units, with
+r = l1_ratio,
 
     P = (1 - r)/2 |w|^2 + r |w|_1 + C sum s l(m)
     D = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),
 
-where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must suit
-a free intercept (``balance``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
-lose the terms of the penalty and the factor C, v must be zero. ``dual`` finds such points.
+where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must be
+balanced for a free intercept (``balance``); with r = 1, all C |v_j| <= 1 is achieved by shrinking u; with C = inf,
+where P and D lose the penalty terms and the factor C, v must be zero. ``dual`` finds such points.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ from linsep.penalties import ElasticNet
 
 
 class Goal(NamedTuple):
-    """The numbers of a claim: the gap to reach, and the lower bound."""
+    """Numbers of a claim to be confirmed: the gap to reach, and the lower bound."""
 
     gap: Fraction | float
     bound: Fraction | float
 
     @classmethod
     def of(cls, claim: Optimality) -> Goal:
-        """The numbers of a claim."""
+        """Gap and lower bound of a claim; ``ANY`` if its gap is not finite."""
         if not math.isfinite(claim.gap):
             return ANY
         return cls(Fraction(claim.gap), Fraction(claim.dual))
 
     def times_power_of_two(self, exponent: int) -> Goal:
-        """The goal of a problem whose objective is 2**exponent times as large."""
+        """Goal of a problem whose objective is 2**exponent times as large."""
         power = Fraction(2) ** exponent
         return Goal(*(x if x == math.inf else Fraction(x) * power for x in self))
 
 
-#: Every bound will do.
+#: Goal that every bound meets.
 ANY = Goal(math.inf, 0.0)
 
 
 def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
-    """Primal, dual and gap without rounding, compared with tol exactly.
+    """Compute primal, dual and gap without rounding, and compare the gap with tol exactly.
 
     Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, no better point is
-    known, or the work is more than allowed (``exact.budget``).
+    known, or the work budget is spent (``exact.budget``).
     """
     rows: Rows
     loss, penalty, tol = part.loss, part.penalty, part.tol
@@ -85,22 +85,22 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
 
 
 class _Terms:
-    """Terms of the elastic net in P and D."""
+    """Terms of the elastic net penalty in P and D."""
 
     def __init__(self, penalty: ElasticNet) -> None:
         self.infinite = math.isinf(penalty.C)
         self.C = Fraction(1) if self.infinite else Fraction(penalty.C)
         self.r = Fraction(0) if self.infinite else Fraction(penalty.l1_ratio)
-        #: weight of |w|_1 in the units that users read, or in those of rescaled targets
+        #: weight of |w|_1 in reported units, or in those of rescaled targets
         self.flat = self.r * Fraction(getattr(penalty, "l1_scale", 1.0))
 
     @property
     def strength(self) -> Fraction:
-        """Strong convexity of P in the units that users read."""
+        """Modulus of strong convexity of P, in reported units."""
         return Fraction(0) if self.infinite else 1 - self.r
 
     def primal(self, rows: Rows) -> Interval:
-        """P."""
+        """Enclosure of P."""
         loss = rows.primal()
         if self.infinite:
             return loss
@@ -109,10 +109,10 @@ class _Terms:
         return loss.times(self.C) + Interval.of(norms)
 
     def bounds(self, rows: Rows, dual: Dual, fit_intercept: bool) -> Iterator[Fraction]:
-        """Yield lower bounds of the objective.
+        """Yield lower bounds on the objective.
 
-        First with v = sum s sigma u x about what the penalty makes of it; then with v exactly zero, which suits every
-        penalty, and is all there is without one or where C is so large that the penalty is lost in rounding.
+        First with v = sum s sigma u x near its value at the optimum; then with v exactly zero, which is feasible for
+        every penalty, and the only choice without one or where C is so large that the penalty is lost in rounding.
         """
         C = self.C
         if not self.infinite:
@@ -125,21 +125,21 @@ class _Terms:
                 yield C * sums.plain()[0].low
 
     def dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
-        """D from minus the conjugates and |v|, both times C."""
+        """D from minus the sum of conjugates and |v|, both multiplied by C."""
         r, flat = self.r, self.flat
         if r == 1:
             return gain * flat / max([*v, flat])
         cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
-        # A dual point that is too long is shrunk to the best multiple of itself, as in problem.duality.
+        # A dual point that is too long is replaced by the best multiple of itself, as in problem.duality.
         shorter = r == 0 and 0 < gain < cost
         return gain * gain / (2 * cost) if shorter else gain - cost / 2
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:
-    """Whether the objective is zero to working precision, as in ``local.exact_fit``.
+    """Return whether the objective is zero to working precision, as in ``local.exact_fit``.
 
-    It is no more than what the rounding of scores makes of 0, and at most tol times a tiny share of what every constant
-    model loses.
+    It must be at most what the rounding of scores can produce from 0, and at most tol times a tiny fraction of the loss
+    of the best constant model.
     """
     if isinstance(rows, CoupledRows) or rows.loss.recedes:
         return False
@@ -154,7 +154,7 @@ def _conclude(
     gap, value = primal.high - bound, nearest(primal.high)
     if math.isinf(value):
         return Optimality(value, 0.0, value, value, value, tol, False, 0.0, "exact")
-    if value == 0.0 < primal.high:  # an objective that underflows is not 0
+    if value == 0.0 < primal.high:  # an objective that underflows is not zero
         return Optimality(value, 0.0, math.inf, math.inf, math.inf, tol, False, 0.0, "exact")
     certified = exact_fit or gap <= Fraction(tol) * primal.low
     coef_error = math.inf
@@ -176,7 +176,7 @@ def _conclude(
 
 
 def _above(x: Fraction) -> float:
-    """The smallest float that is not below x, or the next one."""
+    """A float that is at least x: the smallest such float, or the next one."""
     found = nearest(x)
     if math.isinf(found):
         return found if found > 0.0 else -sys.float_info.max

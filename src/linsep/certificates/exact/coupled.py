@@ -1,4 +1,4 @@
-"""Sums of a loss that couples the classes without rounding, and the directions in which a dual point may move."""
+"""Exact sums of a loss that couples the classes, and the directions in which a dual point may move."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.solution import Explicit
 
-#: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
+#: A dual variable of a kinked loss within this distance of an end of its interval is set to that end.
 _AT_THE_END = 1e-10
-#: Sums of p above 1 by less are rounding, and mended in exact arithmetic.
+#: Sums of p that exceed 1 by less than this are due to rounding, and corrected in exact arithmetic.
 _ABOVE = 2.0**-40
 
 
@@ -35,20 +35,20 @@ class ClassSums:
     spread: Any  #: minus the sum of the conjugates if every row had p = r
 
     def gradient(self) -> list[Fraction]:
-        """V flattened as W is, class sums last."""
+        """V flattened like W, followed by the class sums."""
         flat = [x for row in zip(*self.v, strict=True) for x in row]
         return flat + self.residual
 
     def column(self, c: int, fit_intercept: bool) -> list[Fraction]:
-        """V of one class, its sum last if there is an intercept."""
+        """V of one class, followed by its class sum if there is an intercept."""
         return [*self.v[c], *([self.residual[c]] if fit_intercept else [])]
 
     def plain(self) -> tuple[Interval, list[Fraction]]:
-        """Minus the conjugates, and V."""
+        """Minus the sum of conjugates, and V."""
         return self.entropy, self.gradient()[: -len(self.mass)]
 
     def balance(self) -> tuple[Interval, list[Fraction]]:
-        """Mix all p with one r so that the class sums vanish (see ``softmax``)."""
+        """Mix all p with one distribution r so that the class sums vanish (see ``softmax``)."""
         n, e = self.mass, self.residual
         t = max((-b / (a - b) for a, b in zip(n, e, strict=True) if b < 0), default=Fraction(0))
         if t == 0:
@@ -66,7 +66,7 @@ class ClassSums:
 
 
 class CoupledRows(ExactRows):
-    """Rows with k scores and a label."""
+    """Rows of a coupled loss, with k scores and a label each."""
 
     def __init__(
         self, loss: CoupledLoss, X: Any, labels: Any, weight: FloatArray | None, W: FloatArray
@@ -93,7 +93,7 @@ class CoupledRows(ExactRows):
         return total
 
     def unfold(self, dual: Dual) -> Point:
-        """The dual point of the model, unfolded in floats."""
+        """Dual point of the model, unfolded in float64."""
         if isinstance(dual, Explicit):
             return self._explicit(dual)
         if not isinstance(self.loss, Multinomial):
@@ -105,7 +105,7 @@ class CoupledRows(ExactRows):
         return self._off_label(U)
 
     def slopes(self) -> list[Point]:
-        """Minus the slopes of a smooth loss at the answer; a kink has many."""
+        """Minus the slopes of a smooth loss at the solution; empty for a loss with kinks."""
         return [self._slopes()] if self.loss.smooth else []
 
     def _slopes(self) -> Point:
@@ -114,7 +114,7 @@ class CoupledRows(ExactRows):
         )
 
     def _explicit(self, dual: Explicit) -> Point:
-        """The entries off the label, with what they hold beyond float64 where nothing else was changed."""
+        """Entries off the label, including digits beyond float64 where the entry was not otherwise changed."""
         U = np.array(dual.u, dtype=np.float64).reshape(self.n, self.k)
         point = self._off_label(U)
         if dual.rest is None:
@@ -131,7 +131,7 @@ class CoupledRows(ExactRows):
         return Point([np.where(rest > 1.0 + _ABOVE, p / np.where(rest > 0, rest, 1), p)])
 
     def evaluate(self, point: Point) -> ClassSums:
-        """The sums of the dual bound."""
+        """Compute the sums of the dual bound."""
         k, d = self.k, self.d
         entropy, mass, residual = NOTHING, [Fraction(0)] * k, [Fraction(0)] * k
         v, features = ([[Fraction(0)] * d for _ in range(k)] for _ in range(2))
@@ -164,10 +164,10 @@ class CoupledRows(ExactRows):
     def _exchange(
         self, point: Point, i: int, p: list[Fraction], residual: list[Fraction], v: Any
     ) -> None:
-        """Put the rational p of a fixed row in the place of its float one."""
+        """Replace the float p of a fixed row by its rational p in the sums."""
         before = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
         s, x = self.weight_at(i), row_of(self.X, i)
-        change = [a - b for a, b in zip(before, p, strict=True)]  # of U off the label
+        change = [a - b for a, b in zip(before, p, strict=True)]  # change of U off the label
         change[self.labels[i]] = -sum(change, Fraction(0))
         for c, moved in enumerate(change):
             residual[c] += s * moved
@@ -186,12 +186,12 @@ class CoupledRows(ExactRows):
         return total
 
     def _spread(self, r: list[Fraction], mass: list[Fraction]) -> Interval:
-        """Sum over the classes of their weight times the entropy of a row with p = r."""
+        """Sum over classes of their weight times the entropy of a row with p = r."""
         off = [[x for c, x in enumerate(r) if c != label] for label in range(self.k)]
         return self.formula.entropy(off, mass)
 
     def _cut(self, point: Point, rows: slice) -> list[Dyadic]:
-        """p of each class off the label, not negative; what a row has beyond a sum of 1 is taken from the largest."""
+        """p of each class off the label, clipped at 0; any excess of a row's sum over 1 is taken from its largest p."""
         p = []
         for c in range(self.k):
             part = Dyadic.of(point.pieces[0][rows, c])
@@ -212,24 +212,24 @@ class CoupledRows(ExactRows):
         return [Dyadic(np.where(lost, 0, part.num), part.exp) for part in p]
 
     def snap_to_ends(self, point: Point) -> Point:
-        """The point with p of the multiclass hinge next to 0 put on it, and sums above 1 brought below it."""
+        """Set p of the multiclass hinge that are close to 0 to 0, and rescale rows whose sum exceeds 1."""
         p = np.maximum(point.floats(), 0.0)
         if not self.loss.smooth:
             p = np.where(p <= _AT_THE_END, 0.0, p)
         return self._off_label(-p)
 
     def shrink(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
-        """No points: p = 0 is an end of the domain."""
+        """Yield no points: p = 0 is an end of the domain."""
         yield from ()
 
     def probabilities(self, point: Point) -> FloatArray:
-        """The p of all classes, that of the label too, rounded."""
+        """Probabilities of all classes including the label, rounded to float64."""
         p = np.maximum(point.floats(), 0.0)
         p[np.arange(self.n), self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
         return p
 
     def directions(self, point: Point, active: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Directions with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
+        """Directions from the factor H = diag(p) - p p' = L L' of each row, L = diag(sqrt p) - p sqrt(p)'."""
         p = self.probabilities(point)
         root = np.sqrt(p)
         L = root[:, :, None] * np.eye(self.k) - p[:, :, None] * root[:, None, :]
@@ -241,14 +241,14 @@ class CoupledRows(ExactRows):
         return B, np.divide(L, s[:, None, None], out=np.zeros_like(L), where=s[:, None, None] > 0.0)
 
     def move(self, point: Point, y: FloatArray, factors: FloatArray) -> Point:
-        """The point after a step y along the directions; U moves by +step, p by -step."""
+        """Return the point after a step y along the directions; U changes by +step, p by -step."""
         step = np.einsum("ica,ia->ic", factors, y.reshape(self.n, self.k))
         step[np.arange(self.n), self.labels] = 0.0
         step[(point.floats() - step).sum(axis=1) > 1.0 + _ABOVE] = 0.0  # would leave the simplex
         return point.plus(-step)
 
     def correct(self, point: Point, changes: dict[tuple[int, int, int], Fraction]) -> Point | None:
-        """The point with s U_ic changed exactly at the expense of another class, by (i, c, other class)."""
+        """Change s U_ic exactly, compensated in another class, by (i, c, other class); None if outside the domain."""
         fixed = dict(point.fixed)
         for (i, c, to), change in changes.items():
             p = fixed.get(i)

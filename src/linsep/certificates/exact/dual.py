@@ -1,15 +1,15 @@
-"""Dual points for exact verification: the one that was stored, and better ones.
+"""Dual points for exact verification: the stored one, and improved ones.
 
-A dual point of float64 numbers misses v = lam w by its rounding, and |v|^2/(2 lam) magnifies that where lam is small;
-without a penalty v must vanish without any error, which no rounded point reaches. Both are corrected here. With A the
-columns s sigma x~ of the coefficients that are not zero, u moves by h sigma x~.lambda where
+A dual point in float64 misses v = lam w by its rounding error, which |v|^2/(2 lam) amplifies if lam is small; without a
+penalty v must vanish exactly, which no rounded point achieves. Both are corrected here. With A the
+columns s sigma x~ of the nonzero coefficients, u moves by h sigma x~.lambda where
 
     (A diag(h/s) A' + lam I) lambda = lam w + l1 sign(w) - v,
 
-Newton's step on the dual if h is the curvature of the losses. The right side is exact, and the step is added as a
-further piece to u, so that the error falls by about 1e-15 with every step, although each is computed in floats.
-What remains without a penalty is removed on as many rows as there are columns by a rational system.
-Nothing here needs to be trusted: the bound is evaluated at whatever comes out.
+the Newton step on the dual if h is the curvature of the losses. The right-hand side is exact, and the step is added to
+u as a further piece, so the error decreases by a factor of about 1e-15 with every step, although each step is computed
+in float64. Without a penalty, the remainder is removed by solving a rational system on as many rows as there are
+columns. Nothing here needs to be trusted: the bound is evaluated at whatever point results.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ from linsep.exact.dyadic import Dyadic, DyadicRows, nearest, rational
 from linsep.exact.rational import independent_columns, solve_rational
 from linsep.interrupts import lapack
 
-#: Most corrections of a dual point, each worth about 15 digits.
+#: Most corrections of a dual point, each of which gains about 15 digits.
 _STEPS = 12
-#: Float64 arrays that hold the digits of a step in decimals.
+#: Number of float64 arrays that represent a step computed in decimals.
 _PIECES = 4
-#: Numbers in the matrix of directions up to which points are corrected.
+#: Largest number of entries in the matrix of directions for which points are corrected.
 _LARGEST = 4e7
-#: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent,
-#: and last the columns that are independent in integers.
+#: Relative thresholds for pivots, tried in turn; 0 is for columns that are nearly dependent, and None selects the
+#: columns that are independent in integer arithmetic.
 _RANKS = (1e-11, 0.0, None)
-#: Corrected points whose v is made exactly 0; rationals are slow.
+#: Number of corrected points whose v is made exactly 0; rational arithmetic is slow.
 _NEAREST = 3
-#: Shares by which a point at the ends of its domain is shrunk to make room.
+#: Fractions by which a point at the ends of its domain is shrunk into the interior.
 _SHRINK = (2.0**-34, 2.0**-25)
-#: Products of rationals up to which what remains is spread over all rows.
+#: Most products of rationals for which the remainder is distributed over all rows.
 _SPREAD = 50_000
-#: Multiply-adds of decimals that cost as much as an entry of the rows in integers, and in fractions.
+#: Cost of an entry of the rows in integers, and in fractions, in multiply-adds of decimals.
 _ENTRY, _FRACTION = 3, 20
-#: Multiply-adds of the factorisation up to which all classes are corrected at once.
+#: Most multiply-adds of the factorisation for which all classes are corrected at once.
 _JOINTLY = 2e6
 
 
 class Target:
-    """The value of v at an optimum with these coefficients, where they are not zero; 0 for the intercepts."""
+    """Value of v at an optimum with these coefficients, where they are nonzero; 0 for the intercepts."""
 
     def __init__(self, W: FloatArray, lam: Fraction, l1: Fraction, fit_intercept: bool) -> None:
         active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
@@ -84,18 +84,18 @@ class Target:
 
     @classmethod
     def from_v(cls, active: BoolArray, v: list[Fraction], ridge: FloatArray) -> Target:
-        """The target v of the active coefficients of one column, whose ridges are given; the intercept is last."""
+        """Build the target v of the active coefficients of one column from their ridges; the intercept is last."""
         found = cls.__new__(cls)
         found._set(active.reshape(-1, 1), v, ridge.reshape(-1, 1))
         return found
 
     def miss(self, gradient: list[Fraction]) -> FloatArray:
-        """Target minus v, the active entries, each rounded once."""
+        """Target minus v for the active entries, each rounded once."""
         wanted = np.flatnonzero(self.active.ravel()).tolist()
         return np.array([nearest(self.v[j] - gradient[j]) for j in wanted])
 
     def decimals(self) -> Any:
-        """The target, the active entries."""
+        """Target v of the active entries, in decimals."""
         wanted = [self.v[j] for j in np.flatnonzero(self.active.ravel()).tolist()]
         return np.array([Decimal(v.numerator) / v.denominator for v in wanted], dtype=object)
 
@@ -109,7 +109,7 @@ Sums = SideSums | ClassSums
 
 
 def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, Any]]:
-    """Dual points and their sums, the cheapest first."""
+    """Yield dual points and their sums, the cheapest first."""
     stored = rows.unfold(dual)
     yield stored, rows.evaluate(stored)
     if rows.n * rows.k * float(target.active.sum()) > _LARGEST:
@@ -127,7 +127,7 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
 
 
 def _evaluate(rows: Rows, point: Point) -> Any:
-    """The sums of a point, their work counted."""
+    """Sums of a point; its work is counted against the budget."""
     width = (rows.d + 1) * rows.k
     spend(_ENTRY * rows.n * width + _FRACTION * len(point.fixed) * width)
     return rows.evaluate(point)
@@ -136,7 +136,7 @@ def _evaluate(rows: Rows, point: Point) -> Any:
 def _correct(
     rows: Any, point: Point, target: Target, next_step: Callable[..., Point | None]
 ) -> Iterator[tuple[Point, Any]]:
-    """The point, and after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
+    """Yield the point and its successive corrections, as long as each reduces the distance of v from its target 10x."""
     point = rows.snap_to_ends(point)
     sums = _evaluate(rows, point)
     yield point, sums
@@ -157,7 +157,7 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
     if not B.size:
         return None
     count = len(B)
-    if rows.loss.smooth:  # a kink has no curvature: its u may move as far as v asks for
+    if rows.loss.smooth:  # at a kink there is no curvature, so u may move as far as required
         B = np.vstack([B, np.diag(np.sqrt(target.ridge()))])
     scale = np.sqrt((B * B).sum(axis=0))
     scale[scale == 0.0] = 1.0
@@ -173,7 +173,7 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
 def _step_in_decimals(
     rows: PointwiseRows, point: Point, target: Target, miss: FloatArray
 ) -> Point | None:
-    """Make the step of ``_step`` with 140 digits, for columns that float64 cannot tell apart."""
+    """Compute the step of ``_step`` with 140 digits, for columns that are indistinguishable in float64."""
     h, s = rows.room(point), rows.s * rows.factor
     dense = rows.dense()[:, target.active[:, 0]]
     with many_digits(2 * DIGITS):
@@ -191,11 +191,11 @@ def _step_in_decimals(
 
 
 def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
-    """Minus the slopes of the losses at the iterates of Newton's method from the answer, with 140 digits.
+    """Yield minus the slopes of the losses at Newton iterates from the solution, computed with 140 digits.
 
-    They come as near to the optimal dual point as is wanted; a corrected one has the v of an answer that is not quite
-    optimal. And next to the end of a piece of the loss, a step from one dual point to the next may leave the domain of
-    the conjugate; slopes never do.
+    They converge to the optimal dual point, while a corrected point has the v of a solution that is not quite optimal.
+    Near the end of a piece of the loss, a step between dual points may leave the domain of the conjugate; slopes never
+    do.
     """
     active = target.active[:, 0]
     with many_digits(2 * DIGITS):
@@ -224,10 +224,10 @@ def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
 
 
 def _pieces(values: Any) -> Iterator[FloatArray]:
-    """Decimal numbers as float64 arrays that add up to them, but for what is below the last digit of the last one.
+    """Yield float64 arrays that add up to decimal numbers, up to the last digit of the last array.
 
-    One array would not do where columns have very different sizes: its rounding alone may move v by more than the step
-    was to correct.
+    One array is not enough where columns have very different scales: its rounding alone may change v by more than the
+    step corrects.
     """
     for _ in range(_PIECES):
         piece = floats(values)
@@ -238,7 +238,7 @@ def _pieces(values: Any) -> Iterator[FloatArray]:
 
 
 def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
-    """Yield sums of dual points with v = 0 exactly, or None, near the stored point and the best other candidates."""
+    """Yield sums of dual points with v = 0 exactly (or None) near the stored point and the best other candidates."""
     target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
 
     def distance(found: tuple[Point, Any]) -> float:
@@ -247,7 +247,7 @@ def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any
     points = candidates(rows, dual, target)
     stored, sums = next(points)
     yield without_residual(rows, stored, sums, fit_intercept)
-    others = list(points)  # the last one is next to the optimum
+    others = list(points)  # the last one is closest to the optimum
     for point, sums in others[-1:] + sorted(others[:-1], key=distance)[:_NEAREST]:
         yield without_residual(rows, point, sums, fit_intercept)
     for point in rows.shrink(stored, _SHRINK):
@@ -257,9 +257,9 @@ def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any
 def without_residual(
     rows: Rows, point: Point, sums: Any, fit_intercept: bool, columns: list[int] | None = None
 ) -> Any:
-    """The sums of a point near this one with v = 0 in all columns, without any error; None if none is found.
+    """Return the sums of a nearby point with v = 0 exactly in all columns; None if none is found.
 
-    Of a pointwise loss some ``columns`` may be all that must vanish, beside that of the intercept.
+    For a pointwise loss, ``columns`` restricts the condition to these columns and the intercept.
     """
     if columns is None:
         columns = list(range(rows.d * rows.k))
@@ -276,7 +276,7 @@ def without_residual(
 def _clearings(
     rows: Rows, point: Point, sums: Any, columns: list[int], fit_intercept: bool
 ) -> Iterator[Point | None]:
-    """The point corrected in these columns, by each of the ways in turn."""
+    """Yield the point corrected in these columns, by each available method in turn."""
     if isinstance(rows, PointwiseRows):
         yield from (_clear(rows, point, sums, columns, rank) for rank in _RANKS)
         return
@@ -290,7 +290,7 @@ def _clear(
     gradient = sums.gradient()
     u, h = point.floats(), np.sqrt(rows.room(point))
     h = np.minimum(h, np.minimum(u - rows.formula.low, rows.formula.high - u))
-    room = h * rows.s * rows.factor  # of s u, which changes
+    room = h * rows.s * rows.factor  # freedom of s u, the quantity that changes
     X = rows.dense()[:, columns]
     changes = _balance(X, room, [gradient[j] for j in columns], rank)
     return None if changes is None else rows.correct(point, changes)
@@ -299,7 +299,7 @@ def _clear(
 def _clear_classes(
     rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float | None
 ) -> Point | None:
-    """Class by class, at the expense of the largest one; rows of U add up to 0, so that its sums vanish at last."""
+    """Correct class by class, compensated in the largest class; rows of U sum to 0, so its sums vanish as well."""
     to = max(range(rows.k), key=lambda c: sums.mass[c])
     p = rows.probabilities(point)
     found: Point | None = point
@@ -317,7 +317,7 @@ def _clear_classes(
 def _clear_jointly(
     rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float | None
 ) -> Point | None:
-    """All classes at once, at the expense of the likeliest of each row: two classes alone may share too few rows."""
+    """Correct all classes at once, compensated in each row's likeliest class: two classes may share too few rows."""
     p, index = rows.probabilities(point), np.arange(rows.n)
     likeliest = p.argmax(axis=1)
     residual = [x for c in range(rows.k - 1) for x in sums.column(c, fit_intercept)]
@@ -325,7 +325,7 @@ def _clear_jointly(
     if rows.n * rows.k * float(len(residual)) ** 2 > _JOINTLY:
         return None
     X = rows.dense()[:, :width]
-    # Row (i, c) moves s U_ic by 1 and that of the likeliest class by -1; the sums of the last class follow.
+    # Row (i, c) changes s U_ic by 1 and that of the likeliest class by -1; the sums of the last class follow.
     moves = np.eye(rows.k) - np.eye(rows.k)[likeliest][:, None, :]
     matrix = np.einsum("ica,ij->icaj", moves[:, :, :-1], X).reshape(rows.n * rows.k, -1)
     room = rows.s[:, None] * p
@@ -340,11 +340,11 @@ def _clear_jointly(
 def _balance(
     X: FloatArray, room: FloatArray, residual: list[Fraction], rank: float | None
 ) -> dict[int, Fraction] | None:
-    """Changes t_i of all rows, or of few of many, with sum t_i x~_i = -residual in independent columns, exactly."""
+    """Exact changes t_i of all rows, or of a few, with sum t_i x~_i = -residual in the independent columns."""
     if not any(residual):
         return {}
     free = np.flatnonzero(room > 0.0)
-    if rank is None:  # weights over many decades hide from float64 which columns are independent
+    if rank is None:  # weights of very different sizes defeat the rank test in float64
         if not 0 < len(free) * float(X.shape[1]) ** 2 <= _SPREAD:
             return None
         whole = DyadicRows.of(X[free]).num
@@ -372,7 +372,7 @@ def _balance(
 def _spread(
     X: FloatArray, free: Any, room: FloatArray, residual: list[Fraction]
 ) -> dict[int, Fraction] | None:
-    """The changes t = diag(room) X lambda, the smallest relative to the room; None if the columns are dependent."""
+    """Changes t = diag(room) X lambda, the smallest relative to ``room``; None if the columns are dependent."""
     # In integers: x_ij = a_ij 2^e_j, room_i = r_i 2^e, so t_i = r_i sum_j a_ij mu_j with mu_j = 2^(e + e_j) lambda_j.
     rows, r = DyadicRows.of(X), Dyadic.of(room[free]).num
     spend(rows.num.size * rows.num.shape[1] + _FRACTION * rows.num.shape[1] ** 3)

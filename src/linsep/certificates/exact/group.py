@@ -1,12 +1,12 @@
-"""Primal and dual values of penalties with factors and groups of features, without rounding.
+"""Exact primal and dual values for penalties with factors and groups of features.
 
-In the units that users read, with r = l1_ratio, the factors p_j and the weights q_g = p_g sqrt(d_g) as float64 numbers,
+In reported units, with r = l1_ratio, and the factors p_j and weights q_g = p_g sqrt(d_g) taken as float64 numbers,
 
     P = sum_j (1 - r)/2 p_j w_j^2 + r sum_g q_g |w_g| + C sum s l(m)
     D = -C sum s (l*(-u) + u offset) - sum_g max(C |v_g| - r q_g, 0)^2/(2 (1 - r) p_g).
 
-v_j = 0 is needed where p_j = 0, and reached exactly by changing u in a few rows (``dual``); with r = 1 all
-C |v_g| <= q_g is reached by shrinking u. Norms of several numbers are enclosed by rational numbers.
+v_j = 0 is required where p_j = 0, and achieved exactly by changing u in a few rows (``dual``); with r = 1, all
+C |v_g| <= q_g is achieved by shrinking u. Norms of several numbers are enclosed by rational numbers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from linsep.certificates.exact.losses import Interval
 from linsep.certificates.recheck import Dual
 from linsep.penalties import ElasticNet, GroupElasticNet
 
-#: Bits of an enclosure of a norm, relative to the norm.
+#: Relative accuracy of an enclosed norm, in bits.
 _BITS = 200
 
 
 def enclose_norm(x: list[Fraction]) -> Interval:
-    """The Euclidean norm: exact for one number, else to about 200 bits."""
+    """Enclose the Euclidean norm: exactly for one number, otherwise to about 200 bits."""
     if len(x) == 1:
         return Interval.of(abs(x[0]))
     square = sum((y * y for y in x), Fraction(0))
@@ -56,11 +56,11 @@ class GroupTerms:
 
     @property
     def strength(self) -> Fraction:
-        """Strong convexity of P in the units that users read."""
+        """Modulus of strong convexity of P, in reported units."""
         return (1 - self.r) * min(self.factor)
 
     def primal(self, rows: Rows) -> Interval:
-        """P."""
+        """Enclosure of P."""
         w = [Fraction(x) for x in rows.W[:-1, 0].tolist()]
         ridge = sum((p * x * x for p, x in zip(self.factor, w, strict=True)), Fraction(0))
         total = rows.primal().times(self.C) + Interval.of((1 - self.r) / 2 * ridge)
@@ -70,7 +70,7 @@ class GroupTerms:
         return total
 
     def bounds(self, rows: Rows, dual: Dual, fit_intercept: bool) -> Iterator[Fraction]:
-        """Yield lower bounds of the objective, the cheapest first."""
+        """Yield lower bounds on the objective, the cheapest first."""
         for point, sums in candidates(rows, dual, self._target(rows, fit_intercept)):
             if self.free:
                 cleared = without_residual(rows, point, sums, fit_intercept, self.free)
@@ -82,7 +82,7 @@ class GroupTerms:
             yield self._dual_value(self.C * entropy.low, [self.C * x for x in v])
 
     def _target(self, rows: Rows, fit_intercept: bool) -> Target:
-        """The value of v at an optimum with these coefficients."""
+        """Value of v at an optimum with these coefficients."""
         w = [Fraction(x) for x in rows.W[:-1, 0].tolist()]
         v = [(1 - self.r) / self.C * p * x for p, x in zip(self.factor, w, strict=True)]
         active = np.ones(len(w) + 1, dtype=bool)
@@ -96,7 +96,7 @@ class GroupTerms:
         return Target.from_v(active, [*v, Fraction(0)], np.array([*ridge, 0.0]))
 
     def _dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
-        """D from minus the conjugates and v, both times C; v_j = 0 in the unpenalised features."""
+        """D from minus the sum of conjugates and v, both multiplied by C; v_j = 0 in unpenalised features."""
         pairs = [
             (enclose_norm([v[j] for j in members]).high, weight, self.factor[members[0]])
             for weight, members in zip(self.weight, self.members, strict=True)

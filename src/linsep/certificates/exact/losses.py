@@ -1,8 +1,8 @@
-"""Losses and conjugates without rounding: rational numbers for pieces of parabolas and lines, balls for the rest.
+"""Exact losses and conjugates: rational numbers for piecewise quadratic losses, balls for the others.
 
-A loss made of parabolas and lines declares its conjugate, l*(-u) = q u^2 + epsilon |u| - centre u on an interval: it is
-defined by it, and sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and
-softmax losses are enclosed by python-flint's ball arithmetic: every number there carries a bound of its own error.
+A piecewise linear or quadratic loss declares its conjugate, l*(-u) = q u^2 + epsilon |u| - centre u on an interval,
+which defines it; sums of losses and of conjugates at dyadic numbers are then rational. The logistic, exponential and
+softmax losses are enclosed by python-flint's ball arithmetic, in which every number carries a bound on its own error.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from linsep.losses import (
     zero_margin,
 )
 
-#: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
+#: Precision of a ball's centre in bits: far more than a relative gap of 1e-15 requires.
 _BITS = 256
-#: Binary orders of magnitude beyond which a rational number would not fit in memory.
+#: Largest binary exponent; rational numbers beyond it would not fit in memory.
 _MOST_BITS = 1 << 14
 _ZERO, _ONE = Dyadic.of(0.0), Dyadic.of(1.0)
 _FARTHEST, _NEXT_TO = Decimal(10) ** 4, Decimal(10) ** -8
@@ -45,21 +45,21 @@ _FARTHEST, _NEXT_TO = Decimal(10) ** 4, Decimal(10) ** -8
 
 @dataclass(frozen=True)
 class Interval:
-    """Two rational numbers that enclose a real one."""
+    """Interval with rational ends that encloses a real number."""
 
     low: Fraction
     high: Fraction
 
     @classmethod
     def of(cls, value: Fraction) -> Interval:
-        """A rational number."""
+        """Interval of one rational number."""
         return cls(value, value)
 
     def __add__(self, other: Interval) -> Interval:
         return Interval(self.low + other.low, self.high + other.high)
 
     def times(self, factor: Fraction) -> Interval:
-        """The product with a number that is not negative."""
+        """Return the product with a nonnegative number."""
         return Interval(factor * self.low, factor * self.high)
 
 
@@ -67,16 +67,16 @@ NOTHING = Interval.of(Fraction(0))
 
 
 class Formula(Protocol):
-    """A pointwise loss; every sum runs over the rows of vectors of equal length."""
+    """Exact pointwise loss. Sums run over vectors of equal length, one entry per row."""
 
     @property
     def low(self) -> float:
-        """The smallest u with a finite l*(-u)."""
+        """Smallest u with a finite l*(-u)."""
         ...
 
     @property
     def high(self) -> float:
-        """The largest one."""
+        """Largest u with a finite l*(-u)."""
         ...
 
     def value(self, m: Dyadic, s: Dyadic) -> Interval:
@@ -92,24 +92,24 @@ class Formula(Protocol):
         ...
 
     def freedom(self, u: FloatArray) -> FloatArray:
-        """One over the curvature of l*, in floats; where l* is straight, the squared distance to the ends."""
+        """Inverse curvature 1/l*'' in float64; where l* is linear, the squared distance to the ends of its domain."""
         ...
 
     @property
     def curved(self) -> bool:
-        """Whether the loss has a slope everywhere, and curvature somewhere."""
+        """Whether the loss is differentiable everywhere and curved somewhere."""
         ...
 
     def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
-        """u = -l'(m), or what the piece next to m has, and the curvature l''(m), if the loss is curved."""
+        """u = -l'(m), extended from the adjacent piece near its end, and the curvature l''(m); curved losses only."""
         ...
 
 
 @dataclass(frozen=True)
 class Parabola:
-    """A loss with l*(-u) = q u^2 + epsilon |u| - centre u on [low, high].
+    """Loss with conjugate l*(-u) = q u^2 + epsilon |u| - centre u on [low, high].
 
-    It is the maximum of u r - q u^2 there, with r the residual centre - m moved towards 0 by epsilon and no further.
+    It is the maximum of u r - q u^2 there, with r the residual centre - m, soft-thresholded by epsilon.
     """
 
     centre: float
@@ -129,11 +129,11 @@ class Parabola:
             if self.low:
                 worst = worst + Dyadic.of(-self.low) * (_ZERO - r).positive()
             return Interval.of((s * worst).sum())
-        t = self._cut(r)  # 2 q times the u that attains the maximum
+        t = self._cut(r)  # 2 q times the maximising u
         return Interval.of((s * t * (r - t.halve())).sum() / (2 * Fraction(self.quadratic)))
 
     def _cut(self, r: Dyadic) -> Dyadic:
-        """r cut to 2 q [low, high]."""
+        """r clipped to 2 q [low, high]."""
         double = Dyadic.of(2.0 * self.quadratic)
         if math.isfinite(self.low):
             least = double * Dyadic.of(self.low)
@@ -152,7 +152,7 @@ class Parabola:
         return Interval.of(Fraction(self.quadratic) * u * u + zone - Fraction(self.centre) * u)
 
     def freedom(self, u: FloatArray) -> FloatArray:
-        """One over the curvature of l*, or the squared distance to the ends."""
+        """Inverse curvature of l*, or the squared distance to the ends of its domain."""
         kink = np.abs(u) if self.epsilon else np.full(u.shape, np.inf)
         if self.quadratic:
             return np.where(kink > 0.0, 0.5 / self.quadratic, 0.0)
@@ -160,7 +160,7 @@ class Parabola:
 
     @property
     def curved(self) -> bool:
-        """Whether the loss is made of parabolas and lines without a kink."""
+        """Whether the loss is piecewise quadratic without a kink."""
         return self.quadratic > 0.0
 
     def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
@@ -170,13 +170,13 @@ class Parabola:
         free = np.array([(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r])
         low, high = Decimal(self.low), Decimal(self.high)
         cut = np.array([min(max(x, low), high) for x in free], dtype=object)
-        # Next to the end of a piece float64 margins do not tell on which side of it a row is: the piece goes on.
+        # Near the end of a piece, float64 margins do not determine the side of a row: the piece is extended.
         free_piece = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
         return np.where(free_piece, free, cut), only(free_piece, np.full(r.shape, 1 / double))
 
 
 class _Balls(ABC):
-    """Sums of balls, as intervals."""
+    """Losses evaluated in ball arithmetic, summed to intervals."""
 
     low: float
     high: float
@@ -199,9 +199,9 @@ class _Balls(ABC):
 
     @abstractmethod
     def freedom(self, u: FloatArray) -> FloatArray:
-        """One over the curvature of l*."""
+        """Inverse curvature of l*."""
 
-    #: Smooth and strictly convex.
+    #: The losses are smooth and strictly convex.
     curved = True
 
     @abstractmethod
@@ -252,19 +252,19 @@ class _ExponentialBalls(_Balls):
 
 
 def _exponentials(x: Decimals) -> Decimals:
-    """e^x, for x up to 10^4 in absolute value; float64 numbers know none beyond."""
+    """e^x, with x clipped to 10^4 in absolute value, beyond the range of float64."""
     return np.array([min(max(v, -_FARTHEST), _FARTHEST).exp() for v in x], dtype=object)
 
 
 class CoupledFormula(Protocol):
-    """A loss of the leads z_c - z_y of all classes over the label."""
+    """Exact loss as a function of the leads z_c - z_y of all classes over the label."""
 
     def value(self, leads: list[list[Fraction]], s: list[Fraction]) -> Interval:
-        """Sum of s l; a row of leads leaves the label out."""
+        """Sum of s l; each row of leads omits the label."""
         ...
 
     def entropy(self, p: Iterable[list[Fraction]], s: list[Fraction]) -> Interval:
-        """Sum of s times minus the conjugate at p; p leaves the label out."""
+        """Sum of s times minus the conjugate at p; each row of p omits the label."""
         ...
 
 
@@ -289,7 +289,7 @@ class _SoftmaxBalls:
 
 
 class _LargestLead:
-    """Crammer and Singer's hinge."""
+    """Crammer and Singer's multiclass hinge loss."""
 
     def value(self, leads: list[list[Fraction]], s: list[Fraction]) -> Interval:
         return Interval.of(
@@ -304,7 +304,7 @@ class _LargestLead:
         return Interval.of(sum((b * sum(row, Fraction(0)) for row, b in rows), Fraction(0)))
 
 
-#: Losses whose values are no fractions, with their enclosures.
+#: Losses with irrational values, and their enclosures.
 _ENCLOSURES: dict[type[Loss], type[_Balls]] = {
     Logistic: _LogisticBalls,
     Exponential: _ExponentialBalls,
@@ -312,7 +312,7 @@ _ENCLOSURES: dict[type[Loss], type[_Balls]] = {
 
 
 def formula_of(loss: Loss) -> Formula:
-    """The exact text of a pointwise loss, or Refused."""
+    """Return the exact implementation of a pointwise loss; raise ``Refused`` if there is none."""
     q = loss.conjugate_quadratic
     if q is not None:
         return Parabola(zero_margin(loss), q, *loss.domain)
@@ -336,7 +336,7 @@ def _parabolic(loss: Loss) -> bool:
 
 
 def coupled_formula_of(loss: CoupledLoss) -> CoupledFormula:
-    """The exact text of a loss that couples the classes."""
+    """Return the exact implementation of a loss that couples the classes."""
     if isinstance(loss, CrammerSinger):
         return _LargestLead()
     assert isinstance(loss, Multinomial)
@@ -397,7 +397,7 @@ def _enclose(terms: Iterable[Any]) -> Interval:
 
 
 def _above(ball: Any) -> Fraction:
-    """A number that is not below the ball, and short if the ball is next to 0."""
+    """Rational upper bound on the ball, rounded up to 2^-_MOST_BITS if it is close to 0."""
     if ball == 0:
         return Fraction(0)
     if abs(ball) < _power(-_MOST_BITS):

@@ -1,4 +1,4 @@
-"""Sums of a pointwise loss over the rows without rounding, and the directions in which a dual point may move."""
+"""Exact sums of a pointwise loss over the rows, and the directions in which a dual point may move."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from linsep.losses import Loss, Scaled, zero_margin
 from linsep.problem.closing_rows import score_share
 from linsep.solution import Explicit
 
-#: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
+#: A dual variable of a kinked loss within this distance of an end of its interval is set to that end.
 _AT_THE_END = 1e-10
 
 
 @dataclass(eq=False)
 class SideSums:
-    """Sums of a pointwise loss; index 0 is the side of sigma u >= 0, 1 the other."""
+    """Exact sums of a pointwise loss; index 0 is the side with sigma u >= 0, 1 the other."""
 
     conj: list[Interval]
     mass: list[Fraction]
     v: list[list[Fraction]]
 
     def gradient(self) -> list[Fraction]:
-        """The sum of s sigma u x, its entry for the intercept last."""
+        """Sum of s sigma u x, followed by its entry for the intercept."""
         return [a + b for a, b in zip(*self.v, strict=True)] + [self.mass[0] - self.mass[1]]
 
     def balance(self) -> tuple[Interval, list[Fraction]]:
-        """Minus the conjugates, and v, once the heavier side is shrunk to suit a free intercept."""
+        """Minus the sum of conjugates, and v, after shrinking the heavier side to balance the intercept."""
         shrink = [Fraction(1), Fraction(1)]
         heavy = int(self.mass[1] > self.mass[0])
         if self.mass[heavy]:
@@ -46,7 +46,7 @@ class SideSums:
         return self._scale(shrink)
 
     def plain(self) -> tuple[Interval, list[Fraction]]:
-        """Minus the conjugates, and v."""
+        """Minus the sum of conjugates, and v."""
         return self._scale([Fraction(1), Fraction(1)])
 
     def _scale(self, by: list[Fraction]) -> tuple[Interval, list[Fraction]]:
@@ -56,7 +56,7 @@ class SideSums:
 
 
 class PointwiseRows(ExactRows):
-    """Rows with margins sigma (x.w + b) + offset."""
+    """Rows of a pointwise loss, with margins sigma (x.w + b) + offset."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class PointwiseRows(ExactRows):
         """Sum of s l(m)."""
         total = NOTHING
         for rows, m in self._margins():
-            kept = self.s[rows] > 0.0  # a row of weight 0 is not there
+            kept = self.s[rows] > 0.0  # rows of weight 0 contribute nothing
             total += self.formula.value(m.take(kept), self.weights(rows).take(kept))
         return total
 
     def rounded_zero(self) -> float:
-        """Sum of s l that the rounding errors of the scores, up to 4 (d + 16) 2^-53 q, make of 0."""
+        """Largest sum of s l that scores with rounding errors up to 4 (d + 16) 2^-53 q can produce from zero loss."""
         q = score(abs(self.X.astype(np.float64)), np.abs(self.W))[:, 0] + np.abs(self.offset)
         error = 4.0 * score_share(self.d) * q
         low, high = zero_interval(self.loss, zero_margin(self.loss))
@@ -95,14 +95,14 @@ class PointwiseRows(ExactRows):
             return float((self.s * self.factor * most).sum())
 
     def _margins(self) -> Iterator[tuple[slice, Dyadic]]:
-        """Yield the margins of one block of rows after another, without rounding."""
+        """Yield the exact margins, one block of rows after another."""
         theta = self.W[:, 0]
         for rows, block, columns in dense_blocks(self.X):
             scores = DyadicRows.of(block).dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])
             yield rows, Dyadic.of(self.sigma[rows]) * scores + Dyadic.of(self.offset[rows])
 
     def unfold(self, dual: Dual) -> Point:
-        """The dual point of the model, unfolded in floats."""
+        """Dual point of the model, unfolded in float64."""
         rows = slice(0, self.n)
         block = self.X.astype(np.float64)
         u = dual_point(self.given_loss, dual, rows, block, self.sigma, self.offset, self.m)
@@ -113,7 +113,7 @@ class PointwiseRows(ExactRows):
         return point
 
     def slopes(self) -> list[Point]:
-        """Minus the slopes of the losses at the answer; halfway between two at a kink, or where rounding hides it."""
+        """Minus the slopes of the losses at the solution; the mean of both one-sided slopes at (or near) a kink."""
         if self.loss.smooth:
             return [self._slopes(self.m, 0.0)]
         m = np.concatenate([np.zeros(0), *(m.floats() for _, m in self._margins())])
@@ -127,7 +127,7 @@ class PointwiseRows(ExactRows):
         return Point([np.where(np.isfinite(u), u, 0.0)])
 
     def evaluate(self, point: Point) -> SideSums:
-        """The sums of the dual bound."""
+        """Compute the sums of the dual bound."""
         conj, mass = [NOTHING, NOTHING], [Fraction(0)] * 2
         v = [[Fraction(0)] * self.d for _ in range(2)]
         for rows, block, columns in dense_blocks(self.X):
@@ -156,7 +156,7 @@ class PointwiseRows(ExactRows):
         return SideSums(conj, mass, v)
 
     def _cut(self, point: Point, rows: slice) -> Dyadic:
-        """u of a block inside the domain of the conjugate; 0 in the rows that are fixed."""
+        """u of a block, clipped to the domain of the conjugate; 0 in rows with a rational value."""
         u = self._inside(piece[rows] for piece in point.pieces)
         for i in point.fixed:
             if rows.start <= i < rows.stop:
@@ -164,7 +164,7 @@ class PointwiseRows(ExactRows):
         return u
 
     def _inside(self, pieces: Iterable[FloatArray]) -> Dyadic:
-        """The sum of the pieces, moved into the domain of the conjugate."""
+        """Sum of the pieces, clipped to the domain of the conjugate."""
         u = functools.reduce(operator.add, map(Dyadic.of, pieces))
         low, high = self.formula.low, self.formula.high
         if np.isfinite(low):
@@ -174,7 +174,7 @@ class PointwiseRows(ExactRows):
         return u
 
     def snap_to_ends(self, point: Point) -> Point:
-        """The point with variables of a kinked loss next to an end of the domain put on it."""
+        """Set the dual variables of a kinked loss that are close to an end of the domain to that end."""
         if self.loss.smooth:
             return point
         u = point.floats()
@@ -183,10 +183,10 @@ class PointwiseRows(ExactRows):
         return Point([u])
 
     def shrink(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
-        """Yield the point with all u nearer to 0 by these shares, where both ends of the domain are finite and not 0.
+        """Yield the point with all u scaled by 1 - share, if both ends of the domain are finite and nonzero.
 
-        At a degenerate vertex too few variables are inside the domain to be moved; the bound is concave and 0 at u = 0,
-        so that it loses no more than the share.
+        At a degenerate vertex too few variables are inside the domain to be moved. The bound is concave and 0 at u = 0,
+        so it loses at most the same fraction.
         """
         if self.formula.low < 0.0 < self.formula.high and math.isfinite(
             self.formula.high - self.formula.low
@@ -195,7 +195,7 @@ class PointwiseRows(ExactRows):
                 yield Point([piece * (1.0 - share) for piece in point.pieces])
 
     def room(self, point: Point) -> FloatArray:
-        """h >= 0 of each row, how freely its u may move: see ``Formula.freedom``; 0 at an end of the domain."""
+        """h >= 0 of each row, the freedom of its u (see ``Formula.freedom``); 0 at an end of the domain."""
         u = point.floats()
         inside = (u > self.formula.low) & (u < self.formula.high) & (self.s > 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -203,18 +203,18 @@ class PointwiseRows(ExactRows):
         return np.where(inside & np.isfinite(h), h, 0.0)
 
     def directions(self, point: Point, active: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """B (n, active) and the factors f: moving u by f y moves the active sums by B'y."""
+        """Return B (n, active) and factors f: changing u by f y changes the active sums by B'y."""
         h, s = self.room(point), self.s * self.factor
         length = np.sqrt(h * s) * self.sigma
         B = length[:, None] * self.dense()[:, active[:, 0]]
         return B, np.sqrt(np.divide(h, s, out=np.zeros_like(h), where=s > 0.0))
 
     def move(self, point: Point, y: FloatArray, factors: FloatArray) -> Point:
-        """The point after a step y along the directions."""
+        """Return the point after a step y along the directions."""
         return point.plus(factors * y)
 
     def correct(self, point: Point, rows: dict[int, Fraction]) -> Point | None:
-        """The point with s sigma u of some rows changed exactly, or None where that leaves the domain."""
+        """Change s sigma u of some rows exactly; return None if that leaves the domain."""
         fixed = {}
         before = self._inside(piece[list(rows)] for piece in point.pieces).fractions()
         for (i, change), old in zip(rows.items(), before, strict=True):
