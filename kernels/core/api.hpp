@@ -19,8 +19,7 @@ struct Rows {
     const i64* starts;
 };
 
-// Margin of row i: m_i = sign_i * z_i + offset_i; its loss is multiplied by weight_i. Null offset means 0, null weight
-// 1.
+// Margin of row i: m_i = sign_i * z_i + offset_i; weight_i multiplies its loss. Null offset means 0, null weight 1.
 struct Targets {
     const double* sign;
     const double* offset;

@@ -11,9 +11,9 @@
 //
 // out: loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread, v+ [d], v- [d];  +/- is the sign of sign*u.
 //   The last three of the header bound the rounding errors (src/linsep/certificates/closing.py derives how):
-//   magnitude = sum s t (|x|.|w| + |b| + |offset|), where t is the larger of |u| and the largest |slope| within the rounding
-//   error of the margin, and |w0| + |dw| replaces |w| after a step; absolute = sum of |terms|; spread = sum s |u| |x|.
-//   Each row also adds a tiny constant to all of them, which covers underflow.
+//   magnitude = sum s t (|x|.|w| + |b| + |offset|), where t is the larger of |u| and the largest |slope| within the
+//   rounding error of the margin, and |w0| + |dw| replaces |w| after a step; absolute = sum of |terms|;
+//   spread = sum s |u| |x|. Each row also adds a tiny constant to all of them, which covers underflow.
 #pragma once
 #include "sums/sweep.hpp"
 
