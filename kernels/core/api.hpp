@@ -184,8 +184,8 @@ static inline i64 softmax_scratch(bool dense, i64 d, i64 k) {
 static inline i64 softmax_scratch(const Rows& r, i64 k) { return softmax_scratch(is_dense(r.store), r.d, k); }
 
 // Parameters for the linear solve of a Newton step of the softmax loss (softmax/directions.hpp). `rough` and `fine` are
-// tolerances on the squared residual, relative to the initial one; `near` is the Newton decrement below which `fine`
-// applies.
+// squared residuals relative to the initial one: `rough` must be reached, `fine` always suffices. Between them, below
+// the Newton decrement `near`, the contribution of the residual to the gap decides.
 struct StepJob {
     double lam, value, tol, near, rough, fine;
     int to_the_end, intercept, most;  // most: maximum number of Hessian products

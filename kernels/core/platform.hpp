@@ -74,8 +74,8 @@ static inline int x86_level() {
 #endif
 }
 
-// Parse the decimal number in [first, last), which has no plus sign, and round to nearest. Return false on overflow or
-// underflow.
+// Parse the decimal number in [first, last), which has no plus sign, and round to nearest. Return false on overflow,
+// and possibly on underflow.
 #if defined(__cpp_lib_to_chars)
 template <class T>
 static bool from_decimal(const char* first, const char* last, T& out) {
