@@ -7,9 +7,10 @@
 //
 // out: loss, entropy, magnitude, absolute, spread, bulk, fallbacks; mass [K] = weight of each class;
 //      (d + 1, K) = sum s (x, 1) U'; (k, d) = sum of s x over the rows of each class.
-//   magnitude, an upper bound of sum s |U_c| (|x|.|w_c| + |b_c|), also with the slopes at W in place of U, absolute = sum
-//   of |terms|, spread = sum s |U| |x| and bulk = sum s |x| bound the rounding errors (certificates/softmax.py derives how).
-//   absolute includes 1 - p_y, times kSteep where p_y is small, because -p_y log p_y amplifies its rounding error there.
+//   magnitude, an upper bound of sum s |U_c| (|x|.|w_c| + |b_c|), also with the slopes at W in place of U,
+//   absolute = sum of |terms|, spread = sum s |U| |x| and bulk = sum s |x| bound the rounding errors
+//   (certificates/softmax.py derives how). absolute includes 1 - p_y, times kSteep where p_y is small, because
+//   -p_y log p_y amplifies its rounding error there.
 #pragma once
 #include "softmax/passes.hpp"
 #include "sums/sweep.hpp"
