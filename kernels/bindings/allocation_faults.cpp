@@ -1,4 +1,4 @@
-// Makes an allocation of the kernels fail, so that tests can see what follows. Part of builds under a sanitizer alone.
+// Injection of allocation failures, for tests of error handling. Only in builds with a sanitizer.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -7,7 +7,7 @@
 
 namespace {
 
-std::atomic<std::int64_t> before{-1};  // allocations that succeed before one fails; negative: all do
+std::atomic<std::int64_t> before{-1};  // number of allocations that succeed before one fails; negative: all succeed
 std::atomic<std::int64_t> made{0}, live{0};
 
 void* allocate(std::size_t size) noexcept {

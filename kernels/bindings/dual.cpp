@@ -9,7 +9,7 @@
 namespace linsep::python {
 namespace {
 
-constexpr int64_t kShuffled = int64_t{1} << 31;  // entries that a shuffle takes, at most
+constexpr int64_t kShuffled = int64_t{1} << 31;  // maximum number of entries of a shuffle
 
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, IdView order, int64_t bucket,
              std::optional<IdOut> rows, double far, double lam, double stiffness, View norms, Out u, Out z, Out b,
@@ -45,8 +45,8 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
                    state.data());
 }
 
-// Holds what it reads. The arrays u, theta, z, along and centre are its own memory: their sizes never change, and they
-// keep it alive.
+// Holds references to its inputs. The arrays u, theta, z, along and centre are views of its own memory: their sizes
+// never change, and they keep the object alive.
 struct PyAscent {
     PyRows rows;
     PyTargets targets;

@@ -1,4 +1,4 @@
-// The instruction set whose kernels are used: the best one of the machine, or that of LINSEP_INSTRUCTION_SET.
+// Selection of the instruction set: the best one that the machine supports, or the one named by LINSEP_INSTRUCTION_SET.
 #include <cstdlib>
 #include <iterator>
 #include <stdexcept>
@@ -9,7 +9,7 @@
 namespace linsep::python {
 namespace {
 
-// From the plainest to the richest; only those that the machine has may be asked for their Table.
+// In ascending order. `table` may be called only for sets that the machine supports.
 struct Set {
     const char* name;
     Table (*table)();
@@ -25,7 +25,7 @@ const Set sets[] = {
 #endif
 };
 
-// How many of them the machine has.
+// Number of sets that the machine supports.
 int usable_sets() {
     const int level = platform::x86_level();
     int count = 0;

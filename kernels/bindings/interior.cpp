@@ -37,7 +37,7 @@ void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo,
                      out.data());
 }
 
-// The state of the rows: `kPlanes` planes, row `first` of which is row 0 of the rows.
+// The state of the rows: `kPlanes` arrays, whose element `first` belongs to row 0.
 RowState state_of(const OutPlanes& state, int64_t first, Size n) {
     need(length(state) == kPlanes && state.stride(1) == 1, "the state has 10 contiguous planes");
     need(first >= 0 && first + n <= width(state), "the state has a column per row");

@@ -1,4 +1,4 @@
-// Polls: core/interrupt.hpp.
+// Implementation of poll() (core/interrupt.hpp).
 #include "core/interrupt.hpp"
 
 #include <chrono>

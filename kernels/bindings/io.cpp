@@ -1,4 +1,4 @@
-// Checks of what users bring: LIBSVM text, CSR arrays, labels.
+// Parsing and checks of user input: LIBSVM text, CSR arrays, labels.
 #include "bindings/types.hpp"
 #include "io/duplicate_columns.hpp"
 #include "io/labels.hpp"

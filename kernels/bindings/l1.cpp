@@ -1,4 +1,4 @@
-// Absolute penalties: kernels/l1/.
+// Fits with an L1 penalty: kernels/l1/.
 #include "bindings/types.hpp"
 
 namespace linsep::python {

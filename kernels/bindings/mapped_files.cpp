@@ -1,6 +1,7 @@
-// Arrays in memory-mapped files that another program may cut short. Reading a page that the file no longer has raises
-// SIGBUS, which ends the process. While an array is watched, a handler puts memory of the process there instead: NaN where
-// the page was read, so that whatever is computed from it is refused, and zeros behind. Windows locks mapped files.
+// Protection of arrays in memory-mapped files that another program may truncate. Reading a page beyond the end of the
+// file raises SIGBUS, which ends the process. While an array is watched, a signal handler maps anonymous memory there
+// instead: NaN at the page that was read, so that results computed from it are rejected, and zeros after it. Windows
+// locks mapped files.
 #include <atomic>
 #include <cstdint>
 
@@ -17,7 +18,7 @@
 namespace linsep::python {
 namespace {
 
-// A range of addresses; the handler of the signal reads it while other threads write: all is atomic, nothing is locked.
+// A range of addresses. The signal handler reads it while other threads may write it, so all members are atomic.
 struct Region {
     std::atomic<bool> taken{false}, cut{false};
     std::atomic<std::uintptr_t> first{UINTPTR_MAX}, last{0};
@@ -29,11 +30,11 @@ Region regions[256];
 
 #if !defined(_WIN32)
 std::uintptr_t page_size = 4096;
-struct sigaction earlier;  // what the process did before
+struct sigaction earlier;  // the previous handler
 
-// Memory of the process in the place of the pages from that address to the end of the region.
+// Map anonymous memory over the pages from `at` to the end of the region.
 bool replace_pages(std::uintptr_t at, std::uintptr_t last) {
-    constexpr std::uintptr_t kMarked = 1 << 16;  // bytes that become NaN
+    constexpr std::uintptr_t kMarked = 1 << 16;  // bytes set to NaN
     const std::uintptr_t first = at / page_size * page_size,
                          size = (last - first + page_size - 1) / page_size * page_size;
     void* const pages = reinterpret_cast<void*>(first);
@@ -43,7 +44,7 @@ bool replace_pages(std::uintptr_t at, std::uintptr_t last) {
     return true;
 }
 
-// Calls only what a handler of signals may call.
+// Calls only async-signal-safe functions.
 void on_bus_error(int, siginfo_t* fault, void*) {
     const int before = errno;
     std::uintptr_t last = 0;
@@ -54,9 +55,9 @@ void on_bus_error(int, siginfo_t* fault, void*) {
                 region.cut.store(true);
                 last = region.last.load();
             }
-    if (last == 0 || !replace_pages(at, last)) {  // not ours: it happens again and is dealt with as before
+    if (last == 0 || !replace_pages(at, last)) {  // not ours: the fault repeats and reaches the previous handler
         sigaction(SIGBUS, &earlier, nullptr);
-        if (fault->si_code <= 0) raise(SIGBUS);  // sent by a program
+        if (fault->si_code <= 0) raise(SIGBUS);  // sent by kill() or raise(), so it does not repeat
     }
     errno = before;
 }
@@ -76,10 +77,10 @@ void handle_bus_errors() {
 void handle_bus_errors() {}
 #endif
 
-// The bytes of an array, watched as long as the object lives.
+// Watches the bytes of an array for the lifetime of the object.
 class MappedFile {
     nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes;
-    Region* region = nullptr;  // none if too many are watched
+    Region* region = nullptr;  // null if too many are watched
 
   public:
     explicit MappedFile(decltype(bytes) mapped) : bytes(std::move(mapped)) {

@@ -1,5 +1,5 @@
-// The Python module linsep._kernels. Every binding checks the sizes of its arrays, then releases the lock and calls a
-// kernel of the instruction set in use.
+// The Python module linsep._kernels. Every binding checks the sizes of its arrays, releases the interpreter lock, and
+// calls a kernel of the instruction set in use.
 #include "bindings/types.hpp"
 
 NB_MODULE(_kernels, m) {

@@ -1,4 +1,4 @@
-// Newton's method in one call, and the small dense systems of every solver: kernels/newton/, core/cholesky.hpp, core/nnls.hpp.
+// Newton's method in one call, and small dense linear systems: kernels/newton/, core/cholesky.hpp, core/nnls.hpp.
 #include "bindings/types.hpp"
 #include "core/helper_thread.hpp"
 

@@ -1,4 +1,4 @@
-// Learning one row at a time: kernels/online/.
+// Perceptron and stochastic gradient descent: kernels/online/.
 #include <initializer_list>
 #include <stdexcept>
 
@@ -7,7 +7,7 @@
 namespace linsep::python {
 namespace {
 
-constexpr int64_t kSteps = int64_t{1} << 62;  // of a descent, at most
+constexpr int64_t kSteps = int64_t{1} << 62;  // maximum number of steps
 
 template <class E>
 E one_of(const std::string& name, std::initializer_list<const char*> names, const char* what) {

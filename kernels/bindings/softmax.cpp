@@ -10,7 +10,7 @@ Size closing_size(const PyRows& x, const PyClasses& y) {
 }
 constexpr const char* kClosingSize = "out has 7 + K + (d + 1) K + k d entries";
 
-// W (d + 1, K), K being k padded to a multiple of 8
+// Check that W is (d + 1, K), where K is k padded to a multiple of 8
 template <class A>
 void weights_of(const A& W, const PyRows& x, const PyClasses& y, const char* what) {
     matrix_of(W, x.d() + 1, y.padded(), what);

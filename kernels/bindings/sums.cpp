@@ -1,4 +1,4 @@
-// The passes over rows of a pointwise loss: kernels/sums/.
+// Passes over the rows for pointwise losses: kernels/sums/.
 #include "bindings/types.hpp"
 #include "sums/enclosure.hpp"
 

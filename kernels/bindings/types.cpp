@@ -11,7 +11,7 @@
 namespace linsep {
 namespace {
 
-// A MemoryError in Python. The words stand in the exception itself: there may be no memory for them.
+// Translated to MemoryError in Python. The exception itself holds the message, because there may be no memory for it.
 struct NoMemory : std::bad_alloc {
     char words[80];
 
@@ -22,7 +22,7 @@ struct NoMemory : std::bad_alloc {
     const char* what() const noexcept override { return words; }
 };
 
-PyObject* no_memory = nullptr;  // the exception as Python knows it
+PyObject* no_memory = nullptr;  // the Python exception type
 
 }  // namespace
 
@@ -57,8 +57,8 @@ std::unique_ptr<double[], Free> scratch(Size size) {
 
 namespace {
 
-// Whether 0 <= index < bound for all. One of x and bound - 1 - x is negative where that does not hold: an "or" of all of
-// them, which every instruction set does on whole vectors, tells by its sign.
+// Return whether 0 <= index < bound for all indices. Otherwise x or bound - 1 - x is negative for some x, and so is the
+// bitwise "or" of all of them, which compilers vectorise on every instruction set.
 template <class I>
 bool all_within(const I* indices, int64_t count, int64_t bound) {
     using U = std::make_unsigned_t<I>;
@@ -91,10 +91,10 @@ template const char* csr_fault(const int64_t*, const int64_t*, int64_t, int64_t,
 
 namespace {
 
-// Matrices of order d + 1 are counted in 64 bits.
+// The size of a matrix of order d + 1 must fit in 64 bits.
 void few_enough(int64_t d) { need(0 <= d && d < (int64_t{1} << 31) - 1, "rows have fewer than 2^31 - 1 columns"); }
 
-// Compilers take it for granted that numbers lie at multiples of their size.
+// Compilers assume that numbers are aligned to their size.
 void require_aligned(const AnyArray& a) {
     need(reinterpret_cast<std::uintptr_t>(a.data()) % (a.dtype().bits / 8) == 0, "the numbers are not aligned");
 }

@@ -1,4 +1,4 @@
-// What all bindings share: the array types that state the contract, the objects that hold arrays, and checks of sizes.
+// Shared by all bindings: array types of arguments, classes that hold arrays, and checks of sizes.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -23,8 +23,8 @@ namespace linsep::python {
 
 using std::int64_t;
 
-// An array that is taken as it is. Its caster never makes a converted copy, whatever the binding says: what a kernel
-// writes to it reaches the caller, and an array of another type is a TypeError.
+// An array argument that is never converted: a kernel writes to the array of the caller, and an array of another type
+// raises TypeError.
 template <class Array>
 struct AsGiven : Array {
     AsGiven() = default;
@@ -34,29 +34,29 @@ struct AsGiven : Array {
 template <class T, std::size_t dimensions = 1>
 using Array = nb::ndarray<T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
 
-using In = Array<const double>;  // an input, converted to float64 if need be
+using In = Array<const double>;  // an input, converted to float64 if necessary
 using In2 = Array<const double, 2>;
 using View = AsGiven<In>;  // an input that must be float64 already: a copy would cost more than the kernel
 using View2 = AsGiven<In2>;
-using Ids = Array<const int64_t>;  // numbers of rows, columns or classes
+using Ids = Array<const int64_t>;  // indices of rows, columns or classes
 using IdView = AsGiven<Ids>;
 template <class T, std::size_t dimensions = 1>
 using OutOf = AsGiven<Array<T, dimensions>>;
 using Out = OutOf<double>;
 using Out2 = OutOf<double, 2>;
 using IdOut = OutOf<int64_t>;
-// one row per class or quantity, perhaps part of a longer one
+// one row per class or quantity, with any row stride
 using InPlanes = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 using OutPlanes = AsGiven<nb::ndarray<double, nb::ndim<2>, nb::device::cpu>>;
-using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // of several types: the binding asks which
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // of any type, which the binding checks
 
 // The table of the instruction set in use (bindings/instruction_sets.cpp).
 extern const Table* const table;
 
-// Throws a ValueError.
+// Raise ValueError unless ok.
 void need(bool ok, const char* what);
 
-// A number of entries. Sums and products beyond 64 bits are a ValueError, never a small or negative number.
+// A number of entries. Sums and products that overflow 64 bits raise ValueError.
 struct Size {
     int64_t value;
 
@@ -79,22 +79,23 @@ auto data(const std::optional<A>& array) {
     return array ? array->data() : nullptr;
 }
 
-// Inputs have the size that is asked for, outputs may be longer.
+// Check sizes: inputs must have exactly the given size, outputs may be longer.
 void vector_of(const In& v, Size size, const char* what);
 void vector_of(const Out& v, Size size, const char* what);
 template <class A>
 void matrix_of(const A& a, Size rows, Size columns, const char* what) {
     need(length(a) == rows && width(a) == columns, what);
 }
-// lo <= a < hi for all entries
+// Check that lo <= a < hi for all entries.
 void in_range(const Ids& a, int64_t lo, int64_t hi, const char* what);
 
-// Memory for so many numbers, or a MemoryError that says how much it was.
+// Allocate `size` doubles, or raise MemoryError with the requested size.
 struct Free {
     void operator()(double* at) const { ::operator delete(at); }
 };
 std::unique_ptr<double[], Free> scratch(Size size);
-// run(arena) twice: once to count its scratch memory, once to work. Whole vectors may be read beyond the last array.
+// Call run(arena) twice: first to count its scratch memory, then to compute. The padding lets kernels read whole
+// vectors past the last array.
 template <class F>
 auto in_arena(const F& run) {
     constexpr int64_t beyond = 64;
@@ -105,14 +106,14 @@ auto in_arena(const F& run) {
     return run(&arena);
 }
 
-// Whether the pointers of a CSR matrix begin with 0, never fall and end within what is stored, and all indices are below
-// the bound; the text says what is wrong, null if nothing is.
+// Check that the row pointers of a CSR matrix begin with 0, never decrease and end within the stored entries, and that
+// all indices are in 0 .. d-1. Return a description of the fault, or null.
 template <class S, class I>
 const char* csr_fault(const S* starts, const I* indices, int64_t n, int64_t d, int64_t stored);
 
-// Holds references to the arrays it points into. CSR indices are checked once, here: whoever writes to them later, while
-// the object lives, has kernels read beyond the arrays. Kernels read indices of 32 bits and pointers of 64: others are
-// copied.
+// Holds references to the arrays it points into. CSR indices are checked once, in the constructor: writing to them
+// during the lifetime of the object may make kernels read out of bounds. Kernels read 32-bit indices and 64-bit row
+// pointers; others are copied.
 struct PyRows {
     Rows rows;
     AnyArray values, indices, starts;
@@ -159,7 +160,7 @@ struct PyClasses {
     }
 };
 
-// Arrays with a number for each column and class are counted in 64 bits.
+// Check k: the size of an array with a number for each column and class must fit in 64 bits.
 void some_classes(int64_t k);
 
 // One function for each folder of kernels.
@@ -176,7 +177,7 @@ void bind_l1(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_grid(nb::module_& m);
 void bind_online(nb::module_& m);
-void bind_allocation_faults(nb::module_& m);  // in builds under a sanitizer
+void bind_allocation_faults(nb::module_& m);  // only in builds with a sanitizer
 
 }  // namespace linsep::python
 

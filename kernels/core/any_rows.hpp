@@ -1,5 +1,5 @@
-// Rows of any storage, for whole fits: their loops are over iterations, so they are compiled once per instruction set,
-// and every pass goes through the Table. X.sweep(lo, hi, ...) is the kernel sweep on these rows.
+// Rows of any storage format, for complete fits. These loop over iterations, not rows, so they are compiled once per
+// instruction set and call every pass through the Table: X.sweep(lo, hi, ...) runs the kernel `sweep` on these rows.
 #pragma once
 #include "core/kernels.hpp"
 #include "core/rows.hpp"

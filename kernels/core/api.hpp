@@ -1,5 +1,5 @@
-// What kernels are given and give back, free of Python and of instruction sets (core/kernels.hpp lists the kernels).
-// Functions are static: the linker must not merge those that are compiled for different instruction sets.
+// Arguments and results of the kernels, independent of Python and of the instruction set (core/kernels.hpp lists the
+// kernels). Functions are static: the linker must not merge those compiled for different instruction sets.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ using i64 = std::int64_t;
 enum class Store { dense64, dense32, csr64, csr32 };
 static inline bool is_dense(Store store) { return store == Store::dense64 || store == Store::dense32; }
 
-// n rows of d features, of double or float numbers. Dense: C order in `values`. CSR: `values`, `indices`, `starts`.
+// n rows of d features, in double or single precision. Dense: C order in `values`. CSR: `values`, `indices`, `starts`.
 struct Rows {
     Store store;
     i64 n, d;
@@ -19,7 +19,7 @@ struct Rows {
     const i64* starts;
 };
 
-// Margin of row i: m_i = sign_i * z_i + offset_i, counted weight_i times. Null offset means 0, null weight 1.
+// Margin of row i: m_i = sign_i * z_i + offset_i; weight_i multiplies its loss. Null offset means 0, null weight 1.
 struct Targets {
     const double* sign;
     const double* offset;
@@ -37,8 +37,8 @@ enum class LossId {
     absolute,
     perceptron
 };
-// Parameters of a loss: the width of its bend, and the margin at which a loss of residuals (squared, huber, absolute) is
-// 0. All others have that margin at 1, the perceptron at 0, whatever is given here.
+// Parameters of a loss: the width of its quadratic part, and the margin at which a loss of residuals (squared, huber,
+// absolute) is 0. The others ignore `centre`: the perceptron loss has its kink at 0, all others at 1.
 struct Shape {
     double width = 1.0, centre = 1.0;
 };
@@ -47,7 +47,8 @@ struct LossSpec {
     Shape shape{};
 };
 
-// The margin at which the parabola, or the kink, of a loss begins: 0 of the perceptron, 1 of all that have no centre.
+// Margin of the kink, or of the vertex of the quadratic part: the centre for losses of residuals, 0 for the perceptron,
+// 1 for the others.
 static inline double kink_of(LossSpec spec) {
     switch (spec.id) {
         case LossId::squared:
@@ -59,9 +60,9 @@ static inline double kink_of(LossSpec spec) {
     }
 }
 
-// The dense Gram packs so many rows at a time, in scratch of gram_scratch doubles: panels of a few columns, each row by row
-// (core/gram.hpp). Panels are an odd number of rows long, so that one row of all panels does not fall on the same lines of
-// the cache.
+// The dense Gram kernel packs gram_rows rows at a time into gram_scratch doubles: panels of a few columns, stored row
+// by row (core/gram.hpp). The number of rows of a panel is odd, so that the same row of all panels does not map to the
+// same cache set.
 constexpr int kMaxGramRows = 512, kManyGramRows = 256, kMaxPanel = 24;
 constexpr i64 panel_rows(i64 rows) { return rows | 1; }
 template <class E>
@@ -81,15 +82,16 @@ static inline i64 dense_gram_scratch(i64 d) {
 }
 static inline i64 gram_scratch(const Rows& r) { return is_dense(r.store) ? dense_gram_scratch(r.d) : 0; }
 
-// Whether a pass over n rows with so many entries, `row` in each, is work enough for two threads (halves, core/rows.hpp).
+// Return whether a pass over `entries` numbers, `row` of them in each row, is long enough for two threads (`halves` in
+// core/rows.hpp).
 static inline bool worth_halving(double entries, double row) { return entries * (row + 10.0) >= 1.5e6; }
 
-// Somebody who makes one half of a pass while the caller makes the other. Without `start` there is nobody.
+// A helper thread that runs one half of a pass while the caller runs the other. Null `start`: no helper.
 struct Helper {
     void* self = nullptr;
     void (*start)(void* self, void (*task)(void*), void* with) = nullptr;
-    void (*wait)(void* self) = nullptr;  // until the task has ended; polls
-    void (*drop)(void* self) = nullptr;  // the task, at its next poll
+    void (*wait)(void* self) = nullptr;  // wait until the task has ended; polls
+    void (*drop)(void* self) = nullptr;  // cancel the task at its next poll
 };
 
 struct NewtonJob {
@@ -99,63 +101,64 @@ struct NewtonJob {
     int polish;
     Helper helper{};
 };
-// What a native whole fit reports back: steps made, sweeps over the rows, status, last primal and dual value.
+// Result of a complete native fit: numbers of steps, of sweeps over the rows and of Gram matrices, status, last primal
+// and dual value.
 struct NewtonReport {
     int steps, sweeps, grams, status;
     double primal, dual = 0.0;
 };
 
-// A whole native fit of a loss with one kink (interior/fit.hpp); warm: begin at theta as given.
+// A complete native fit of a loss with one kink (interior/fit.hpp); warm: start from the given theta.
 struct InteriorJob {
     double lam, tol;
     int max_steps;
     int intercept;
     int warm;
 };
-// exact: the point is that of interior/crossover.hpp
+// exact: the crossover of interior/crossover.hpp succeeded
 struct InteriorReport {
     int status, steps, sweeps, grams, exact;
     double primal;
 };
-constexpr int kPlanes = 10;  // numbers per row that the interior point method keeps
-// Their planes, `stride` apart; row 0 of each is row 0 of the rows.
+constexpr int kPlanes = 10;  // numbers per row that the interior point method stores
+// These arrays of row state, `stride` doubles apart; element 0 of each belongs to row 0.
 struct RowState {
     double* at;
     i64 stride;
 };
 
-// One stretch of dual coordinate ascent: buckets of `bucket` entries of the list `rows` are visited in the given order
-// (dual/coordinate_ascent.hpp). Without a list the entries are the rows themselves, and none may leave.
+// Part of an epoch of dual coordinate ascent: buckets of `bucket` entries of the list `rows` are visited in the given
+// order (dual/coordinate_ascent.hpp). Without a list, the entries are all rows, and none is removed.
 struct CdJob {
     double lam, stiffness;
     const i64* order;
     i64 bucket;
     i64* rows;
-    i64 count;                      // of entries
-    double far;                     // slope beyond which a row that rests leaves the list
-    const double* along = nullptr;  // x.c of each row, for a centre c
+    i64 count;                      // number of entries
+    double far;                     // rows at a bound whose slope exceeds this are removed from the list (shrinking)
+    const double* along = nullptr;  // x_i . c for a centre c
     double centre = 0.0;            // |c|^2
     Helper helper{};                // for very long dense rows
 };
 
-// The best intercept and the sum of the losses there.
+// The optimal intercept, and the sum of the losses at it.
 struct Settled {
     double b, loss;
 };
-// Doubles of scratch for the best intercept of n rows (and for their balance), and for that of a list among them.
+// Doubles of scratch for the optimal intercept of n rows (and for balancing them), and for that of a list of rows.
 static inline i64 intercept_scratch(i64 n) { return 4 * n + 32; }
 static inline i64 among_scratch(i64 count) { return 4 * count + intercept_scratch(count); }
 
-// A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).
+// A class label 0 .. k-1 for each row, and its sample weight (null means 1).
 struct Classes {
     const i64* label;
     const double* weight;
     i64 k;
 };
-// Arrays with a column per class are padded to whole vectors; the padding columns are 0.
+// Arrays with one column per class are padded to whole vectors; the padding columns are 0.
 static inline i64 padded_classes(i64 k) { return (k + 7) / 8 * 8; }
-// Products of dense rows with many numbers per row go through packed panels (softmax/panels.hpp): rows of a chunk, rows
-// between two panels of it, and columns in whole panels, an odd number of cache lines unless there are few.
+// Products of wide dense rows use packed panels (softmax/panels.hpp): kPanelRows rows per chunk, a stride of
+// kPanelHeight rows between panels, and columns rounded up to whole panels, an odd number of them if more than two.
 constexpr int kPanelRows = 144, kPanelHeight = 150;
 static inline bool softmax_packed(bool dense, i64 d, i64 k) { return dense && d >= 64 && k >= 8; }
 static inline i64 panel_columns(i64 columns) {
@@ -180,70 +183,72 @@ static inline i64 softmax_scratch(bool dense, i64 d, i64 k) {
 }
 static inline i64 softmax_scratch(const Rows& r, i64 k) { return softmax_scratch(is_dense(r.store), r.d, k); }
 
-// How a Newton step of the softmax loss is to be solved: softmax/directions.hpp. `rough` and `fine` are squared residuals, as
-// shares of the first; `near` is the decrement from which the residual itself counts.
+// Parameters for the linear solve of a Newton step of the softmax loss (softmax/directions.hpp). `rough` and `fine` are
+// squared residuals relative to the initial one: `rough` must be reached, `fine` always suffices. Between them, below
+// the Newton decrement `near`, the contribution of the residual to the gap decides.
 struct StepJob {
     double lam, value, tol, near, rough, fine;
-    int to_the_end, intercept, most;  // most products
+    int to_the_end, intercept, most;  // most: maximum number of Hessian products
     const double *mu, *U, *scale;     // M^-1: (blocks, d + 1, d + 1) and (blocks, d + 1)
     i64 blocks;
     Helper helper{};
 };
 
-// Many models on the same rows, each near one of a few base points: grid/passes.hpp. Arrays with a column per base or model
-// are padded to whole vectors; the padding columns are 0.
+// Many models on the same rows, each near one of a few base points (grid/passes.hpp). Arrays with one column per base
+// or model are padded to whole vectors; the padding columns are 0.
 constexpr int kGridRows = 64;
-constexpr int kGridSums = 10;    // of each model, in vectors of up to eight lanes
-constexpr int kBasePlanes = 30;  // of each base: grid/taylor.hpp
+constexpr int kGridSums = 10;    // sums per model, in vectors of up to eight lanes
+constexpr int kBasePlanes = 30;  // arrays per base point: grid/taylor.hpp
 struct GridJob {
-    const i64* part;  // of each row, -1 for none
-    i64 parts;        // that are held out from a model: 0 ... parts - 1
+    const i64* part;  // fold of each row, -1 for none
+    i64 parts;        // number of folds
     i64 models, padded_bases, padded_models;
     const double* bases_at;  // (d + 1, padded_bases)
     const double* steps;     // (d + 1, padded_models)
-    const i64* base_of;      // of each model
-    const i64* part_of;      // that is held out from each model, -1 for none
-    const double* reach;     // (models, 2): |w| and |b| of base and step together, for the rounding allowance
-    double* held;            // (n, slots), may be null: scores of the rows of its part, at the column of each model
+    const i64* base_of;      // base point of each model
+    const i64* part_of;      // fold held out from each model, -1 for none
+    const double* reach;     // (models, 2): |w| and |b| of base and step together, for the rounding bound
+    double* held;            // (n, slots), may be null: scores of the held-out rows, in the column slot_of[model]
     i64 slots;
     const i64* slot_of;
 };
 
-// One stretch of the perceptron (online/passes.hpp): counts [5] and numbers [2] carry its state from call to call.
+// Some steps of the perceptron (online/passes.hpp); counts [5] and numbers [2] hold its state between calls.
 enum class Select { cyclic, first, listed, worst };
 struct PerceptronJob {
     Select select;
     int normalised, intercept, online;
-    i64 max_updates, budget;  // updates in all; rows to visit before this call returns
+    i64 max_updates, budget;  // updates in total; rows to visit before this call returns
     const double* lengths;    // |(x, 1)|^2 or |x|^2 of each row
-    const i64* order;         // of the rows, if listed
+    const i64* order;         // order of the rows, if listed
     i64* counts;
     double* numbers;
-    i64 room;       // updates that are recorded
-    i64* rows;      // which row,
+    i64 room;       // number of updates to record
+    i64* rows;      // the row of each recorded update,
     double* norms;  // and |(w, b)| after it
-    double* sum;    // updates times rows visited before them [d + 1], or null
+    double* sum;    // sum of updates, each times the rows visited before it [d + 1], or null
 };
 
-// Stochastic steps first, first + 1, ... (online/passes.hpp). eta0 and decay have an entry per column; listed: eta0 per step.
+// Stochastic gradient steps first, first + 1, ... (online/passes.hpp). eta0 and decay have one entry per column; with
+// Schedule::listed, eta0 has one per step.
 enum class Schedule { constant, inverse, inverse_sqrt, listed };
 struct SgdJob {
     Schedule schedule;
     const double *eta0, *decay;
-    double lam, total;  // total: what the weights of a batch are divided by
+    double lam, total;  // total: divisor of the weights of a batch
     i64 batch, first;
     int intercept;
 };
 static inline i64 sgd_scratch(i64 batch, i64 columns) { return batch + 3 * columns; }
 static inline i64 losses_k_scratch(i64 K) { return 32 * K; }
 
-// A whole native fit with an absolute penalty (l1/fit.hpp).
+// A complete native fit with an L1 penalty (l1/fit.hpp).
 struct LassoJob {
     double l1, l2, tol;
     int intercept, max_steps;
 };
 
-// Prox-Newton on the listed columns of X (l1/column_fit.hpp), which are the rows of the argument Rows.
+// Prox-Newton on the listed columns of X (l1/column_fit.hpp), which are stored as the rows of the argument Rows.
 struct ColumnJob {
     const i64* list;
     i64 count;

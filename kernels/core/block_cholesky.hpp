@@ -1,5 +1,5 @@
-// The factor of core/cholesky.hpp for larger orders: rows of U are finished in blocks, and what a block takes from the rows
-// below it is added up by the tiles of core/gram.hpp. No columns are dropped.
+// Blocked Cholesky factorisation, for larger orders than core/cholesky.hpp: rows of U are computed in blocks, and the
+// update of the trailing matrix by a block uses the tiles of core/gram.hpp. No columns are dropped.
 #pragma once
 #include "core/cholesky.hpp"
 #include "core/gram.hpp"
@@ -10,12 +10,12 @@ namespace {
 constexpr i64 kBlockRows = 64;
 inline i64 block_pack(i64 n) { return (n + kMaxPanel) * panel_rows(kBlockRows); }
 
-// U holds the upper triangle of A and becomes the factor; pack is room for block_pack(n) doubles.
+// On entry U holds the upper triangle of A, on return the factor; pack is scratch of block_pack(n) doubles.
 inline void factor_in_blocks(Cholesky& chol, double* pack) {
     const i64 n = chol.n;
     double *U = chol.U, *scale = chol.scale;
     for (i64 i = 0; i < n; ++i) scale[i] = U[i * n + i] > 0.0 ? 1.0 / __builtin_sqrt(U[i * n + i]) : 0.0;
-    for (i64 i = 0; i < n; ++i) {  // negative, so that tiles may add
+    for (i64 i = 0; i < n; ++i) {  // negated, because add_tiles can only add
         for (i64 j = i + 1; j < n; ++j) U[i * n + j] *= -scale[i] * scale[j];
         U[i * n + i] = -1.0;
     }

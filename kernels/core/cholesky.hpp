@@ -1,8 +1,8 @@
 // Cholesky factor of a small symmetric matrix, and dot products of short vectors.
 //
-// U'U = S A S + tiny with S = diag(A)^(-1/2), U by rows. Right-looking, two rows at a time: every inner loop runs
-// along a row, free of dependencies. Columns without weight (or, when nothing regularises them, dependent ones) get scale
-// 0 and are cut off from the others: the solution leaves them alone.
+// U'U = S A S + tiny with S = diag(A)^(-1/2), U stored by rows. Right-looking, two rows at a time, so that every inner
+// loop runs along a row without dependencies. Columns with a zero diagonal (and, with `drop`, linearly dependent ones)
+// get scale 0 and are decoupled from the others: their entries of the solution are 0.
 #pragma once
 #include "core/interrupt.hpp"
 #include "core/rows.hpp"
@@ -37,7 +37,7 @@ struct Cholesky {
         }
         for (i64 i = 0; i < n; ++i) {
             for (i64 j = i; j < n; ++j) U[i * n + j] = A[i * n + j] * scale[i] * scale[j];
-            if (scale[i] > 0.0) U[i * n + i] = 1.0;  // and not 1 + rounding
+            if (scale[i] > 0.0) U[i * n + i] = 1.0;  // exactly, without rounding error
         }
         least = 1.0;
         i64 k = 0;
@@ -66,7 +66,7 @@ struct Cholesky {
         for (i64 i = n; i-- > 0;) x[i] = (x[i] - dot_n(U + i * n + i + 1, x + i + 1, n - i - 1)) / U[i * n + i];
         for (i64 i = 0; i < n; ++i) x[i] *= scale[i];
     }
-    // x = A^-1 b with one step of refinement; res is room for n numbers.
+    // x = A^-1 b with one step of iterative refinement; res is scratch of n numbers.
     void solve_refined(const double* A, const double* b, double* x, double* res) const {
         solve(b, x);
         for (i64 i = 0; i < n; ++i) res[i] = scale[i] == 0.0 ? 0.0 : b[i] - dot_n(A + i * n, x, n);
@@ -75,7 +75,7 @@ struct Cholesky {
     }
 
   private:
-    // Row k, complete but for its pivot, becomes row k of U.
+    // Divide row k by the square root of its pivot, which completes row k of U.
     void pivot(i64 k, bool drop) {
         double* row = U + k * n;
         double p = row[k];

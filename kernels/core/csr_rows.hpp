@@ -1,4 +1,4 @@
-// The linear algebra of a chunk of CSR rows; rows.hpp lists the operations.
+// Linear algebra on a chunk of CSR rows; rows.hpp lists the operations.
 #pragma once
 #include "core/row_lanes.hpp"
 
@@ -82,7 +82,7 @@ struct CsrRows {
     void axpy(i64 i, double a, double* w) const {
         for (i64 p = start[i]; p < start[i + 1]; ++p) w[index[p]] += a * (double)x[p];
     }
-    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w; row `ahead` is sent for.
+    // w += a x_i, sum += c x_i unless null; return x_next . w with the new w. Prefetches row `ahead`.
     double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
         const i64 p = start[ahead], last = start[ahead + 1] - 1;
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);

@@ -1,12 +1,12 @@
-// Products of dense rows with one vector and their sums, for all widths.
+// Dot products of dense rows with a vector and weighted sums of rows, for all row lengths.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dense_rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// Products of eight rows with w, one row after the other: from memory that is two to three times as fast as going
-// along eight of them at once, which hardware does not foresee. Up to N vectors of w stay in registers (0: none).
+// Products of eight rows with w, one row after the other: from memory this is two to three times as fast as reading
+// eight rows in parallel, which hardware prefetchers do not follow. The N vectors of w stay in registers (0: none).
 template <int N, class T>
 void eight(const T* p, i64 d, const double* w, i64 whole, vd last, vd* a) {
     vd held[N ? N : 1];
@@ -48,7 +48,8 @@ void dots(const T* x, i64 d, int nr, const double* w, double b, double* z) {
     for (; i < nr; ++i) z[i] = X.dot_row(i, w) + b;
 }
 
-// N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
+// Sums of N vectors of columns from j0 on (and, with Tail, of the last VL columns, which overlap them), kept in
+// registers over the rows.
 template <int N, bool Tail, class T>
 void strip(const T* x, i64 d, const int* list, int count, const double* a, i64 j0, double* g) {
     vd acc[N] = {};

@@ -1,11 +1,12 @@
-// The linear algebra of a chunk of dense rows; rows.hpp lists the operations.
+// Linear algebra on a chunk of dense rows; rows.hpp lists the operations.
 #pragma once
 #include "core/row_lanes.hpp"
 
 namespace linsep::LINSEP_ARCH {
 
-// DenseRows::dots and DenseRows::add for `nr` or the listed rows of d numbers from x on. Loops of many widths, compiled once
-// per instruction set (core/dense_rows.cpp) and not in every folder.
+// DenseRows::dots of `nr` rows and DenseRows::add of the listed rows, of d numbers each, starting at x. These loops
+// have many unrolled variants, so they are compiled once per instruction set (core/dense_rows.cpp), not in every
+// folder.
 void dense_dots(const double* x, i64 d, int nr, const double* w, double b, double* z);
 void dense_dots(const float* x, i64 d, int nr, const double* w, double b, double* z);
 void dense_add(const double* x, i64 d, const int* list, int count, const double* a, double* g);
@@ -28,8 +29,8 @@ struct DenseRows {
         return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
     }
 
-    // f at the columns from j on that fill no vector, in pieces of 4, 2 and 1: always the same ones, so that a load
-    // finds whole what a store has just left.
+    // Call f on the columns from j on that do not fill a vector, in pieces of 4, 2 and 1. The pieces are always the
+    // same, so that a load matches the preceding store to the same address and store forwarding works.
     template <class F>
     void leftover(i64 j, F f) const {
         if constexpr (VL > 4)
@@ -51,17 +52,17 @@ struct DenseRows {
 
     void dots(i64 r, int nr, const double* w, double b, double* z) const { dense_dots(row(r), d, nr, w, b, z); }
 
-    // K sums over the columns of each row, in one read of it: add(a, x, w) adds what its entries x give with the K
-    // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
-    // Sums beyond the K weights have none.
+    // N sums over the columns of each row, in one read: add(a, x, w) adds the contribution of the entries x with the K
+    // weights w to the sums a. sums[k] is padded to whole vectors of rows, in which the last row is repeated.
+    // Sums K .. N-1 use no weights.
     template <int K, int N, class Add>
     void accumulate(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[N], const Add& add) const {
         static_assert(N >= K);
-        constexpr int G = VL / 2;  // rows at a time: more would not fit the registers
+        constexpr int G = VL / 2;  // rows at a time: more would not fit in registers
         const i64 whole = d - d % VL;
         vd last[K] = {};
         for (int k = 0; whole < d && k < K; ++k) last[k] = tail_weights(weights[k], d);
-        vi fresh = vi{} - 1;  // of the last vector of a row, the numbers that no other has
+        vi fresh = vi{} - 1;  // lanes of the last vector of a row that do not overlap the one before
         for (int v = 0; whole < d && v < VL - d % VL && d >= VL; ++v) fresh[v] = 0;
         for (int i = 0; i < nr; i += VL) {
             vd a[N][VL];
@@ -105,7 +106,7 @@ struct DenseRows {
         });
     }
 
-    // Of up to four rows the products x_a.w, in out[a], and x_a.x_b, a < b, in out[4 + 4 a + b], over the columns [lo, hi).
+    // Products of up to four rows over the columns [lo, hi): out[a] = x_a.w, out[4 + 4 a + b] = x_a.x_b for a < b.
     template <int N>
     void products_of(const i64* rows, const double* w, i64 lo, i64 hi, double* out) const {
         const T* p[N];
@@ -202,8 +203,8 @@ struct DenseRows {
         for (; j + VL <= d; j += VL) store(w + j, load(w + j) + a * load(p + j));
         leftover(j, [&](auto piece, i64 at) { piece.store(w + at, piece.load(w + at) + a * piece.load(p + at)); });
     }
-    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w, in one walk along both rows; row `ahead` is
-    // sent for on the way.
+    // w += a x_i, sum += c x_i unless null; return x_next . w with the new w, in one loop over both rows. Prefetches
+    // row `ahead`.
     double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
         if (a == 0.0) return walk<false, false>(i, a, w, next, ahead, c, sum);
         return sum ? walk<true, true>(i, a, w, next, ahead, c, sum) : walk<true, false>(i, a, w, next, ahead, c, sum);
@@ -225,7 +226,7 @@ struct DenseRows {
             for (int v = 0; v < 4; ++v) sums[v] += at(j + v * VL);
         }
         for (i64 k = j; k < d; k += kLine) __builtin_prefetch(far + k, 0, 2);
-        __builtin_prefetch(far + d - 1, 0, 2);  // rows do not begin where lines begin
+        __builtin_prefetch(far + d - 1, 0, 2);  // rows are not aligned to cache lines
         for (; j + VL <= d; j += VL) sums[0] += at(j);
         double s = 0;
         leftover(j, [&](auto piece, i64 k) {
@@ -238,7 +239,8 @@ struct DenseRows {
     }
     double dot_row(i64 i, const double* w) const { return dot(row(i), w); }
 
-    // k columns, k a multiple of VL: Z (nr, k) = X W + W[d]. Eight sums in registers: four rows by two vectors of columns, or eight by one.
+    // Z (nr, k) = X W + W[d] for k columns, k a multiple of VL. Eight sums are kept in registers: four rows by two
+    // vectors of columns, or eight rows by one.
     template <int R, int V>
     void tile_k(const T* p, const double* W, i64 k, i64 c, double* Z) const {
         vd acc[R][V];
@@ -268,7 +270,7 @@ struct DenseRows {
             c += wide ? 2 * VL : VL;
         }
     }
-    // G (d, k) += X'A, A (nr, k). J features by V vectors of columns in registers over the rows.
+    // G (d, k) += X'A, A (nr, k). Sums for J features by V vectors of columns are kept in registers over the rows.
     template <int J, int V>
     void outer_k(i64 r, int nr, i64 j, const double* A, i64 k, i64 c, double* G) const {
         vd acc[J][V] = {};

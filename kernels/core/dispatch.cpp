@@ -1,6 +1,6 @@
-// The Table of one instruction set (LINSEP_ARCH names it). This file and those it calls are compiled once per set.
+// The Table of one instruction set, LINSEP_ARCH. This file and those it calls are compiled once per set.
 // None of them may use a template of the standard library: the linker would merge the copies of different sets.
-// The table is made when it is asked for, not when the module is loaded: a machine without the set must run none of it.
+// The table is filled on request, not when the module is loaded: a machine without the set must not execute its code.
 #include "core/dispatch.hpp"
 
 #define LINSEP_TEXT_(x) #x

@@ -1,10 +1,10 @@
-// How a folder of kernels fills its part of the Table of one instruction set:
+// Macros with which a folder of kernels fills its part of the Table of one instruction set:
 //
 //     void fill_sums(Table& table) {
 //     #include "sums/kernels.def"
 //     }
 //
-// assigns every kernel that the list declares, those on rows for all storages.
+// assigns every kernel declared in the list; ROWS_KERNELs are instantiated for all storage formats.
 #pragma once
 #include "core/any_rows.hpp"
 #include "core/arena.hpp"

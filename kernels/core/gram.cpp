@@ -1,12 +1,12 @@
-// Tiles of a Gram matrix, from packed rows.
+// Tiles of a Gram matrix, computed from packed rows.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/gram.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// out (I or fewer rows, `width` or fewer columns, rows `order` apart) += A' B over the packed rows of two panels, of the
-// second one V vectors.
+// out += A'B over the packed rows of two panels: at most I rows (`height`) by at most V vectors (`width` columns) of
+// the second panel; `order` is the row stride of out.
 template <class E, int I, int V>
 inline void tile(const E* a, const E* b, int rows, double* out, i64 order, i64 height, i64 width) {
     using vector = typename Lanes<E>::vector;
@@ -40,7 +40,8 @@ inline void tile(const E* a, const E* b, int rows, double* out, i64 order, i64 h
     }
 }
 
-// The first of a row of tiles begins at the vector in which the diagonal lies. A group of panels stays in the second cache while the others pass by once; polls between two groups.
+// Each row of tiles starts at the vector that contains the diagonal. A group of eight panels stays in the L2 cache
+// while the others are read once; polls between groups.
 template <class E>
 void upper_triangle(const E* pack, i64 columns, i64 panel, int rows, double* out, i64 order) {
     constexpr int W = kPanel<E>, I = kTileRows<E>, count = Lanes<E>::count;

@@ -1,11 +1,11 @@
 // Weighted Gram matrix  H = sum_i h_i (x_i - mu, 1)(x_i - mu, 1)'  of order D = d + 1.
 //
 // Dense: a few hundred rows with h > 0 at a time are packed as sqrt(h) (x - mu, 1), in panels of a few columns, and
-// tiles of the upper triangle are kept in registers over the packed rows (Goto and van de Geijn, Anatomy of high-performance
-// matrix multiplication, 2008). Subtracting mu while packing is the standardised view: it
-// costs nothing and spares H the cancellation that columns with a large mean bring.
-// Single precision: sums of at most 256 rows are made in float, everything above in double. Up to 1.7 times as fast,
-// and exact to 1e-7 of the diagonal.
+// tiles of the upper triangle are accumulated in registers over the packed rows (Goto and van de Geijn, Anatomy of
+// high-performance matrix multiplication, 2008). Subtracting the mean mu while packing costs nothing and avoids the
+// cancellation in H that columns with a large mean would cause.
+// Single precision: sums of at most 256 rows are computed in float and added in double. Up to 1.7 times as fast, with
+// errors up to 1e-7 of the diagonal.
 // CSR: each pair of entries of a row adds to one triangle (mu must be 0); the caller adds the transpose.
 #pragma once
 #include "core/interrupt.hpp"
@@ -13,13 +13,13 @@
 
 namespace linsep::LINSEP_ARCH {
 
-// The tiles of the upper triangle, from panels of `panel` numbers (core/gram.cpp).
+// Add the tiles of the upper triangle, from panels of `panel` numbers each (core/gram.cpp).
 void add_tiles(const double* pack, i64 columns, i64 panel, int rows, double* out, i64 order);
 void add_tiles(const float* pack, i64 columns, i64 panel, int rows, double* out, i64 order);
 
 namespace {
 
-// Numbers of type E, several at once.
+// A vector of numbers of type E.
 template <class E>
 struct Lanes {
     static constexpr int count = sizeof(vd) / sizeof(E);
@@ -31,14 +31,14 @@ struct Lanes {
     }
 };
 
-// Vectors of a panel, its columns, and rows of a tile: what a tile sums up, with a row of one panel, stays in registers, of
-// which AVX-512 has 32 and the others 16 (without fused operations one more is needed for products).
+// Vectors per panel, columns per panel, and rows per tile. The accumulators of a tile and one row of a panel must fit
+// in registers: 32 with AVX-512, 16 otherwise (without fused multiply-add, one more is needed for products).
 constexpr int kVectors = VL == 8 ? 1 : VL == 4 ? 3 : 2;
 template <class E>
 constexpr int kPanel = kVectors * Lanes<E>::count;
 template <class E>
 constexpr int kTileRows = VL == 8 ? kPanel<E> : 4;
-// Columns are padded with zeros to a multiple of this, within their panel: whole vectors, and whole tiles of rows.
+// Columns are padded with zeros within their panel to a multiple of this: whole vectors and whole tiles.
 template <class E>
 constexpr i64 kPadded = Lanes<E>::count < kTileRows<E> ? kTileRows<E> : Lanes<E>::count;
 static_assert(kPanel<float> <= kMaxPanel && kPanel<float> % kPadded<float> == 0 &&
@@ -46,13 +46,13 @@ static_assert(kPanel<float> <= kMaxPanel && kPanel<float> % kPadded<float> == 0 
 static_assert(kPadded<float> % kTileRows<float> == 0 && kPadded<double> % kTileRows<double> == 0);
 static_assert(kPadded<float> % VL == 0 && kPadded<double> % VL == 0);
 
-// The first address from p on at which a line of the cache begins.
+// Round p up to the beginning of a cache line.
 template <class E>
 inline E* align(E* p) {
     return reinterpret_cast<E*>((reinterpret_cast<std::uintptr_t>(p) + 63) & ~std::uintptr_t{63});
 }
 
-// The dense Gram with packed numbers of type E; without `one` the column of ones is left out.
+// Dense Gram matrix with packed numbers of type E; without `one` the column of ones is omitted.
 template <class E, class T>
 void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out, E* pack,
                  bool one) {
@@ -127,7 +127,7 @@ void gram(const CsrRows<T>& X, i64 lo, i64 hi, const double* h, const double*, d
     }
 }
 
-// Sparse rows have nothing to gain from it.
+// For sparse rows single precision is not faster.
 template <class T>
 void gram_single(const CsrRows<T>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch,
                  bool = true) {

@@ -1,7 +1,7 @@
-// A second thread for as long as one native call, or one Ascent, lasts. It starts with its first task; between tasks,
-// which follow each other within microseconds, it spins for a while and then sleeps.
+// A helper thread that lives as long as one native call or one Ascent. It starts with its first task. Tasks follow each
+// other within microseconds, so it spins for a while between them before it sleeps.
 //
-// After a fork the child has no such thread: it starts one of its own with its next task.
+// After a fork the child process has no such thread; it starts its own with its next task.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -45,7 +45,7 @@ class HelperThread {
         try {
             thread.thread_ = std::thread([&thread] { thread.work(); });
             thread.process_ = platform::process_id();
-        } catch (const std::exception&) {  // no thread or no memory to be had: the caller does it all
+        } catch (const std::exception&) {  // no thread or no memory available: run the task in the caller
             thread.state_.store(kIdle, std::memory_order_release);
             task(with);
         }
@@ -59,7 +59,7 @@ class HelperThread {
         poll();
         std::this_thread::yield();
     }
-    // End the task at its next poll, and wait for that.
+    // Cancel the task at its next poll, and wait until it has ended.
     static void drop(void* self) {
         HelperThread& thread = *static_cast<HelperThread*>(self);
         thread.dropped_.store(true, std::memory_order_relaxed);
@@ -67,14 +67,14 @@ class HelperThread {
         thread.dropped_.store(false, std::memory_order_relaxed);
         thread.thrown_ = nullptr;
     }
-    // Wait for the task; what it threw (there was no memory for it) goes on in the caller.
+    // Wait for the task, and rethrow its exception (a failed allocation) in the caller.
     static void finish(void* self) {
         wait(self);
         HelperThread& thread = *static_cast<HelperThread*>(self);
         if (thread.thrown_) std::rethrow_exception(std::exchange(thread.thrown_, nullptr));
     }
     void work() {
-        poll_flag(&dropped_);  // only the caller asks Python
+        poll_flag(&dropped_);  // only the calling thread may call Python
         for (;;) {
             for (int spins = 0; state_.load(std::memory_order_acquire) == kIdle; ++spins)
                 spins < kSpins ? platform::pause() : state_.wait(kIdle, std::memory_order_acquire);
@@ -88,7 +88,8 @@ class HelperThread {
             state_.store(kIdle, std::memory_order_release);
         }
     }
-    // Whether the thread runs in this process. That of the parent can be neither joined nor detached: it is forgotten.
+    // Return whether the thread runs in this process. A thread of the parent process can be neither joined nor
+    // detached, so its handle is overwritten.
     bool runs() {
         if (thread_.joinable() && process_ != platform::process_id()) ::new (static_cast<void*>(&thread_)) std::thread;
         return thread_.joinable();

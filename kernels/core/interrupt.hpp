@@ -1,9 +1,9 @@
-// How long loops notice Ctrl-C, and the end of the time that the user gave.
+// Interruption of long loops by Ctrl-C or at a time limit.
 //
-// poll() costs a look at the clock. Every 50 ms it asks Python (linsep.interrupts.check), and what Python raises unwinds
-// the kernel up to its binding. So a kernel that polls keeps memory that it allocates in objects that free it, and leaves
-// its outputs as they happen to be. Loops whose rounds may last long poll once in each; a round should be at most a few
-// million multiplications.
+// poll() reads the clock. Every 50 ms it calls linsep.interrupts.check, and an exception raised there unwinds the
+// kernel up to its binding. A kernel that polls must therefore hold allocated memory in RAII objects; its outputs are
+// left in an unspecified state. Long loops poll once per iteration, which should take at most a few million
+// multiplications.
 #pragma once
 #include <atomic>
 
@@ -11,10 +11,10 @@ namespace linsep {
 
 void poll();  // bindings/interrupt.cpp
 
-// What unwinds the task of a second thread whose caller was interrupted.
+// Thrown by poll() in a helper thread whose caller was interrupted; unwinds the task.
 struct TaskDropped {};
 
-// In this thread poll() asks no longer Python, but throws TaskDropped once the flag is set.
+// From now on, poll() in this thread no longer calls Python, but throws TaskDropped once the flag is set.
 void poll_flag(const std::atomic<bool>* dropped);
 
 }  // namespace linsep

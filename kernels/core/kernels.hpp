@@ -1,6 +1,7 @@
-// Every kernel of one instruction set. The lists of the folders (kernels.def) declare them:
-//   ROWS_KERNEL(name, result(Rows, arguments))   the function template name(X, arguments), for any storage of the rows
-//   DRIVER(name, result(Rows, arguments))        the function name(X, arguments), a whole fit on AnyRows (core/any_rows.hpp)
+// Table of all kernels of one instruction set. Each folder declares its kernels in a list (kernels.def):
+//   ROWS_KERNEL(name, result(Rows, arguments))   the function template name(X, arguments), for any storage format
+//   DRIVER(name, result(Rows, arguments))        the function name(X, arguments), a complete fit on AnyRows
+//                                                (core/any_rows.hpp)
 //   KERNEL(name, result(arguments))              the function name(arguments), which reads no rows
 // Kernels work on rows [lo, hi), are single-threaded unless their job has a Helper, and ADD to their outputs.
 #pragma once

@@ -1,4 +1,4 @@
-// The functions of every loss on a chunk of rows.
+// Value, derivatives and conjugate of every loss on a chunk of rows.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/losses.hpp"
 

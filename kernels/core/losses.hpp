@@ -1,19 +1,19 @@
-// The losses as functions of the margin m, a chunk of rows at a time: value, slope l'(m), curvature l''(m), and the
-// convex conjugate l*(-u) at a dual point u = -slope. The text of record is src/linsep/losses/; the tests hold the
-// two equal. A loss is a struct with two vector functions; nothing here branches on a lane.
+// Losses as functions of the margin m, for a chunk of rows at a time: value, slope l'(m), curvature l''(m), and the
+// convex conjugate l*(-u) at a dual variable u = -slope. src/linsep/losses/ is the reference, and tests check that both
+// agree. A loss is a struct of branch-free vector functions.
 #pragma once
 #include "core/api.hpp"
 #include "core/simd.hpp"
 
 namespace linsep::LINSEP_ARCH {
 
-// Functions of a loss on n numbers, a multiple of VL.
+// Functions of a loss on n numbers; n is a multiple of VL.
 struct LossOps {
     void (*at)(int n, Shape shape, const double* m, double* value, double* slope, double* curvature);
     void (*conjugate)(int n, Shape shape, const double* u, double* value, double* inside);
     void (*derivatives)(int n, Shape shape, const double* m, double* slope,
-                        double* curvature);  // of at(), these alone
-    // the value, and the steepest slope within e of m
+                        double* curvature);  // at() without the value
+    // the value, and the largest |slope| within e of m
     void (*enclose)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
 };
 LossOps ops(LossId id);  // compiled once per instruction set: core/losses.cpp
@@ -23,9 +23,10 @@ namespace {
 struct Point {
     vd value, slope, curvature;
 };
-// A loss L also has steepest(p, m, e): the largest |slope| on [m - e, m + e], given p = L::at(m). The rounding error e of a
-// margin changes the loss by at most e times that, whatever the dual point is.
-// l*(-u) and whether u lies in its domain; outside it the value is meaningless and must not be used.
+// A loss L also has steepest(p, m, e): the largest |slope| on [m - e, m + e], given p = L::at(m). A rounding error e of
+// the margin changes the loss by at most e times that, whatever the dual point is.
+
+// l*(-u), and whether u lies in its domain; outside it the value must not be used.
 struct Conjugate {
     vd value;
     vi inside;
@@ -45,8 +46,8 @@ struct Logistic {
     }
     static vd steepest(const Point& p, vd, vd e, Shape) { return vmin(0.25 * e - p.slope, splat(1.0)); }
     static Conjugate conjugate(vd u, Shape) {
-        // (1 - u) log(1 - u) with the digits of a small u: what rounding took from 1 - u, times the derivative 1 + log,
-        // of which the log is of the order of u
+        // (1 - u) log(1 - u), accurate for small u: add the rounding error of 1 - u times the derivative
+        // 1 + log(1 - u), whose logarithm is of order u and neglected
         const vd rest = 1.0 - u;
         const vd lost = (1.0 - rest) - u;
         return {u * vlog(u) + (rest * vlog(rest) + lost), (u >= 0.0) & (rest >= 0.0)};
@@ -55,7 +56,7 @@ struct Logistic {
 
 struct Exponential {
     static Point at(vd m, Shape) {
-        const vd e = select(m < -709.0, splat(__builtin_inf()), vexp(-m));  // vexp itself stops short of infinity
+        const vd e = select(m < -709.0, splat(__builtin_inf()), vexp(-m));  // vexp clamps its argument
         return {e, -e, e};
     }
     // exp(e) <= 1 + 2 e for e <= 1
@@ -133,7 +134,7 @@ struct PerceptronLoss {
 // Arrays of a chunk are padded to a multiple of VL, so loops need no tail.
 inline int padded(int n) { return (n + VL - 1) / VL * VL; }
 
-// f(L{}) for the loss L.
+// Call f(L{}) for the loss L with this id.
 template <class F>
 auto with_loss(LossId id, F f) {
     switch (id) {
@@ -158,7 +159,7 @@ auto with_loss(LossId id, F f) {
     }
 }
 
-// The largest curvature of a loss; of the exponential, which has none, that at margin 0.
+// Largest curvature of a loss; for the exponential loss, whose curvature is unbounded, that at margin 0.
 inline double curvature_bound(LossSpec spec) {
     switch (spec.id) {
         case LossId::logistic:

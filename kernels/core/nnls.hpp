@@ -1,7 +1,7 @@
-// Non-negative least squares: min |sum_i x_i a_i - f| over x >= 0, the a_i being the rows of A (m, p).
-// Lawson and Hanson's active set method (Solving Least Squares Problems, 1974, chapter 23). The rows in use are kept
-// as a thin QR factorisation a_P = Q R, made by Gram-Schmidt with a second round and unmade by plane rotations, so
-// that no product A A' squares the condition number.
+// Non-negative least squares: min |sum_i x_i a_i - f| over x >= 0, where a_i are the rows of A (m, p), by Lawson and
+// Hanson's active set method (Solving Least Squares Problems, 1974, chapter 23). The active rows are stored as a thin
+// QR factorisation a_P = Q R, extended by Gram-Schmidt with reorthogonalisation and downdated by plane rotations, so
+// that the condition number is not squared by forming A A'.
 #pragma once
 #include <cmath>
 
@@ -30,14 +30,16 @@ inline void nnls_axpy(i64 n, double t, const double* a, double* out) {
 struct Nnls {
     i64 m, p, cap;
     const double *A, *f;
-    double *x, *r;                         // the answer and f - sum x_i a_i
+    double *x, *r;                         // solution and residual f - sum x_i a_i
     double *Q, *R, *c, *z, *norm, *slope;  // Q: cap rows of p; R: cap columns of cap, upper triangular; c = Q'f
-    i64* used;                             // rows in use, in the order of the factorisation
+    i64* used;                             // active rows, in the order of the factorisation
     char* blocked;
     i64 k = 0;
 
-    static constexpr double kDependent = 1e-12;  // part of a row outside the span of those in use that counts as none
-    static constexpr double kFlat = 1e-14;       // cosine between a row and the residual that counts as none
+    // A row is dependent if its distance from the span of the active rows, relative to its norm, is at most kDependent.
+    static constexpr double kDependent = 1e-12;
+    // A smaller cosine between a row and the residual counts as 0.
+    static constexpr double kFlat = 1e-14;
 
     Nnls(i64 m_, i64 p_, const double* A_, const double* f_, double* x_, double* r_, Arena* arena)
         : m(m_), p(p_), cap(m_ < p_ ? m_ : p_), A(A_), f(f_), x(x_), r(r_) {
@@ -49,10 +51,10 @@ struct Nnls {
 
     void residual() {
         for (i64 j = 0; j < p; ++j) r[j] = f[j];
-        for (int round = 0; round < 2; ++round)  // the second round removes what rounding left of the span
+        for (int round = 0; round < 2; ++round)  // reorthogonalise: remove components left by rounding
             for (i64 j = 0; j < k; ++j) nnls_axpy(p, -nnls_dot(p, Q + j * p, r), Q + j * p, r);
     }
-    // Appends row i to the factorisation, unless it lies in the span of those in use.
+    // Append row i to the factorisation, unless it lies in the span of the active rows.
     bool add(i64 i) {
         if (k == cap) return false;
         double* q = Q + k * p;
@@ -73,7 +75,7 @@ struct Nnls {
         used[k++] = i;
         return true;
     }
-    // Takes the row at place t out: the columns behind it move up, plane rotations make R triangular again.
+    // Remove the row at position t: shift the later columns of R and restore its triangular form by plane rotations.
     void remove(i64 t) {
         for (i64 j = t; j + 1 < k; ++j) {
             double *left = R + j * cap, *right = R + (j + 1) * cap;
@@ -102,7 +104,7 @@ struct Nnls {
             z[j] = s / R[j * cap + j];
         }
     }
-    // Moves x towards z; rows whose weight falls to 0 on the way leave.
+    // Move x to the least squares solution z; rows whose weight falls to 0 on the way become inactive.
     void settle() {
         for (solve(); k > 0; solve()) {
             double step = 2.0;
@@ -124,7 +126,7 @@ struct Nnls {
                     gone = true;
                 }
             }
-            if (!gone) break;  // not a number
+            if (!gone) break;  // NaN
         }
         for (i64 j = 0; j < k; ++j) x[used[j]] = z[j];
     }
@@ -149,7 +151,7 @@ struct Nnls {
             settle();
         }
     }
-    // Takes in the row that makes the sharpest angle with the residual, if its weight would be positive.
+    // Activate the row with the smallest angle to the residual whose weight would be positive.
     bool enter(double size) {
         for (i64 i = 0; i < m; ++i) blocked[i] = 0;
         for (i64 j = 0; j < k; ++j) blocked[used[j]] = 1;

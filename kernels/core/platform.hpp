@@ -1,5 +1,5 @@
-// What depends on the compiler, its standard library, the processor or the operating system. Everything else is C++20 with
-// the vectors of GCC 11 and later and clang, which work alike on Linux, macOS and Windows.
+// Code that depends on the compiler, its standard library, the processor or the operating system. All other files are
+// C++20 with the vector extensions of clang and GCC 11 or later, which are the same on Linux, macOS and Windows.
 // Functions are static: the linker must not merge those that are compiled for different instruction sets.
 #pragma once
 #if !defined(__GNUC__) && !defined(__clang__)
@@ -29,7 +29,7 @@
 
 namespace linsep::platform {
 
-// A number that differs between a process and those that it forks. Windows has no fork.
+// A number that differs between a process and its forked children. Windows has no fork.
 static inline int process_id() {
 #if defined(_WIN32)
     return 0;
@@ -47,8 +47,8 @@ static inline void pause() {
 #endif
 }
 
-// The number of the level x86-64-v2, -v3 or -v4 that the processor and the operating system support, 1 if none.
-// __builtin_cpu_supports knows all of its features since GCC 11, but only since clang 19.
+// The x86-64 level (2, 3 or 4) that processor and operating system support, or 1.
+// __builtin_cpu_supports knows all required features since GCC 11, but only since clang 19.
 static inline int x86_level() {
 #if defined(__x86_64__)
     const auto has = [](unsigned bits, std::initializer_list<int> wanted) {
@@ -74,14 +74,16 @@ static inline int x86_level() {
 #endif
 }
 
-// The nearest T to the decimal number in [first, last), which has no plus sign. False: it is out of range, above or below.
+// Parse the decimal number in [first, last), which has no plus sign, and round to nearest. Return false on overflow,
+// and possibly on underflow.
 #if defined(__cpp_lib_to_chars)
 template <class T>
 static bool from_decimal(const char* first, const char* last, T& out) {
     return std::from_chars(first, last, out).ec != std::errc::result_out_of_range;
 }
 #else
-// libc++ had no std::from_chars of floating-point numbers for long, on macOS in particular. strtod rounds correctly, too.
+// Older versions of libc++, on macOS in particular, lack std::from_chars for floating-point numbers. strtod also rounds
+// correctly.
 static inline void in_c_locale(const char* text, double& out) {
 #if defined(_WIN32)
     static const _locale_t c_locale = _create_locale(LC_ALL, "C");

@@ -1,4 +1,5 @@
-// Vectors at the ends of rows: sums over lanes, the last entries that fill no vector, loops of a known count.
+// Vector helpers for rows: sums over lanes, the last entries that do not fill a vector, loops with a compile-time
+// count.
 #pragma once
 #include "core/api.hpp"
 #include "core/simd.hpp"
@@ -30,8 +31,8 @@ inline vd reduce(const vd* a) {
 #endif
 }
 
-// The last d % VL entries of a row are read as the last VL ones, against weights that are 0 on the overlap; a row
-// shorter than a vector, with zeros behind it.
+// The last d % VL entries of a row are read as its last VL entries and multiplied by weights that are 0 on the overlap.
+// Rows shorter than a vector are padded with zeros.
 template <class T>
 inline vd tail(const T* p, i64 d) {
     return d < VL ? load_first(p, d) : load(p + d - VL);
@@ -43,7 +44,7 @@ inline vd tail_weights(const double* w, i64 d) {
     return load(t);
 }
 
-// A few numbers at once.
+// Load, store and sum of 4, 2 or 1 numbers.
 template <class Doubles, class Floats>
 struct Piece {
     static Doubles load(const double* p) {
@@ -77,7 +78,7 @@ template <int N>
 struct Count {
     static constexpr int value = N;
 };
-// f(Count<n>{}) for n <= 8.
+// Call f(Count<n>{}) for n <= 8.
 template <class F>
 void with_count(i64 n, F f) {
     switch (n) {

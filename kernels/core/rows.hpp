@@ -1,9 +1,9 @@
-// The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
-//   dots      z_i  = x_i . w + b
-//   scores_and_sizes    z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read
-//   scores_and_steps    these, and the change of z along a step
-//   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
-//   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
+// Linear algebra on a chunk of rows, for dense and CSR storage. All kernels are templates on these operations:
+//   dots                z_i = x_i . w + b
+//   scores_and_sizes    z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read of the rows
+//   scores_and_steps    in addition, the change of z along a step
+//   add                 g += sum_i a_i x_i over a list of rows (the caller omits rows with a_i = 0)
+//   dots_k, add_k       Z = X W + b' and G += X'A, for k columns at once
 #pragma once
 #include "core/api.hpp"
 #include "core/csr_rows.hpp"
@@ -13,7 +13,7 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The rows in two halves, the first of whole chunks, if a pass over them is work enough for two threads.
+// Split the rows in two halves, the first made of whole chunks, if a pass over them is long enough for two threads.
 template <class R>
 TwoParts halves(const R& X, Helper helper) {
     const double entries = (double)X.n_entries();
@@ -21,7 +21,7 @@ TwoParts halves(const R& X, Helper helper) {
     return {X.n, two ? X.n / 2 / kMaxChunk * kMaxChunk : X.n, helper};
 }
 
-// Runs f on the rows in their storage.
+// Call f with the rows as the class of their storage format.
 template <class F>
 auto visit(const Rows& r, F f) {
     switch (r.store) {

@@ -1,6 +1,6 @@
-// Vectors of doubles in the compiler's own vector extension: one text for SSE, AVX2, AVX-512 and NEON.
-// VL is the width that suits the instruction set of this translation unit best. The build may ask for eight lanes
-// (LINSEP_LANES) where registers have four: so kernels for AVX-512 are tested on machines that lack it.
+// Vectors of doubles in the compiler's vector extension: one source for SSE, AVX2, AVX-512 and NEON.
+// VL is the number of lanes that suits the instruction set of this translation unit. The build may set LINSEP_LANES to
+// eight where registers have four lanes, to test the kernels for AVX-512 on machines without it.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@
 #elif !defined(LINSEP_LANES)
 #define LINSEP_LANES 2
 #endif
-// Whether a vector fits a register of these sets, and their instructions apply.
+// Defined if a vector fills exactly one register of that set, so that its intrinsics can be used.
 #if LINSEP_LANES == 8 && defined(__AVX512F__)
 #define LINSEP_AVX512 1
 #elif LINSEP_LANES == 4 && defined(__AVX2__)
@@ -42,7 +42,7 @@ inline vd load(const float* p) {
     return __builtin_convertvector(v, vd);
 }
 inline void store(double* p, vd v) { std::memcpy(p, &v, sizeof v); }
-// The first n < VL numbers, and zeros; nothing beyond them is touched.
+// Load the first n < VL numbers, padded with zeros. Does not read beyond them.
 template <class T>
 inline vd load_first(const T* p, std::int64_t n) {
 #if LINSEP_AVX512
@@ -63,7 +63,7 @@ inline vd load_first(const T* p, std::int64_t n) {
     return load(t);
 #endif
 }
-// Holds v in a register: compilers take it for free to read an operand from memory once more.
+// Keep v in a register: compilers assume that reading an operand from memory again is free.
 template <class V>
 inline void keep([[maybe_unused]] V& v) {
 #if LINSEP_AVX512
@@ -72,7 +72,7 @@ inline void keep([[maybe_unused]] V& v) {
     __asm__("" : "+x"(v));
 #endif
 }
-// Lanes of a and b, counted through both.
+// Select lanes of a (0 .. VL-1) and b (VL .. 2 VL-1).
 template <int... lane>
 inline vd shuffle(vd a, vd b) {
     static_assert(sizeof...(lane) == VL);
@@ -93,7 +93,7 @@ inline vd vsqrt(vd a) {
 inline vd vmin(vd a, vd b) { return select(a > b, b, a); }
 inline vd vabs(vd a) { return (vd)((vi)a & (INT64_MAX - vi{})); }
 
-// Whether a comparison holds in any lane.
+// Return whether a comparison holds in any lane.
 inline bool any(vi mask) {
 #if LINSEP_AVX512
     return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
@@ -119,7 +119,7 @@ inline unsigned bits(vi mask) {
 #endif
 }
 
-// Lanes are added pairwise, in a fixed order.
+// Sum of the lanes, added pairwise in a fixed order.
 inline double total(vd v) {
     double t[VL];
     store(t, v);
@@ -174,7 +174,7 @@ inline vd twice_atanh(vd s) {
     return s * (p * q + 2.0);
 }
 
-// log(x) for x > 0, subnormal numbers included; for x = 0 some large negative number, so that 0 log 0 = 0.
+// log(x) for x > 0, including subnormal numbers; a large negative number for x = 0, so that 0 log 0 = 0.
 inline vd vlog(vd x) {
     const vi tiny = x < 2.2250738585072014e-308;
     x = vmax(select(tiny, x * 18014398509481984.0, x), splat(2.2250738585072014e-308));  // 2^54

@@ -1,5 +1,5 @@
-// Work on 0 .. n-1 in two parts, which two threads may do at once. Where the cut is depends on the data alone, and the
-// sums of the second part are added to those of the first: the bits do not depend on the number of threads.
+// A loop over 0 .. n-1 split in two parts, which two threads may run in parallel. The split depends on the data alone,
+// and the sums of the second part are added to those of the first, so results do not depend on the number of threads.
 #pragma once
 #include "core/api.hpp"
 #include "core/interrupt.hpp"
@@ -7,7 +7,7 @@
 namespace linsep {
 namespace {  // one copy for each file: instruction sets must not share code
 
-// The task of a second thread. If the caller unwinds, the task must end before the memory that it works on is freed.
+// Guard for the task of a helper thread: if the caller unwinds, the task must end before the memory it uses is freed.
 struct Started {
     Helper helper;
     bool done = false;
@@ -45,8 +45,8 @@ struct TwoParts {
             if (two()) make(&second);
         }
     }
-    // The same in slabs of so many rows of each part, with a poll before each, for passes that do not poll themselves.
-    // Where slabs begin depends on the data alone.
+    // Call f on slabs of at most `rows` rows of each part, with a poll before each slab, for passes that do not poll
+    // themselves. The slabs depend on the data alone.
     template <class F>
     void each_slab(i64 rows, const F& f) const {
         const i64 longest = cut > n - cut ? cut : n - cut;
@@ -58,7 +58,8 @@ struct TwoParts {
             });
         }
     }
-    // out = f(lo, hi, out, 0) + f(lo, hi, other, 1), where f adds to what it is given, in slabs of so many rows
+    // out = sum over both parts, where f(lo, hi, sum, part) adds to `sum`, in slabs of at most `rows` rows. `other` is
+    // scratch for the second part.
     template <class F>
     void sum(double* out, double* other, i64 size, const F& f, i64 rows = i64{1} << 40) const {
         for (i64 j = 0; j < size; ++j) out[j] = 0.0;

@@ -13,30 +13,30 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// Ratios of steps of the multiplier: from which, how alike, how far.
+// Extrapolation of the multiplier: smallest ratio of successive steps, largest change of that ratio, and largest
+// extrapolation in units of the last step.
 constexpr double kSlow = 0.3, kSteady = 0.1, kFar = 8.0;
-constexpr double kFine = 0.02;  // step of Newton's method for the multiplier whose square is below what an epoch leaves
-constexpr double kStay = 4.0;   // epochs over all rows, at most, before any leaves
-constexpr double kGain = 12.0;  // by which a round on the free rows divides the slacks, about
-// The pace from which the rows that move farthest, at most so many, are visited more often, and how often.
+constexpr double kFine = 0.02;  // Newton step of the multiplier whose square is below the error left by an epoch
+constexpr double kStay = 4.0;   // maximum number of epochs over all rows before any is removed
+constexpr double kGain = 12.0;  // approximate factor by which a round on the free rows reduces the slacks
+// Ratio of successive slacks from which the rows that change most, at most kAlike of them, are visited repeatedly.
 constexpr double kSlowly = 0.7;
 constexpr i64 kAlike = 8, kRepeats = 100;
-constexpr i64 kFew = 2;  // the list is short if all rows are more than so many times as many
-// Rows that settle an intercept among themselves, and how far they move it at most.
+constexpr i64 kFew = 2;  // the list is short if it holds less than 1/kFew of the rows
+// Smallest number of rows from which alone an intercept is computed, and the largest relative change of it.
 constexpr i64 kEnough = 32;
 constexpr double kWithin = 0.1;
-constexpr double kNear = 0.1;         // relative gap from which Newton's method gains by a start: from 0.4 on it loses
-constexpr double kOverdrawn = 1.5;    // budgets that may be spent, with what is predicted to be left
-constexpr double kInCache = 8 << 20;  // bytes of data within which visiting rows at random costs little
-constexpr double kSpare = 20.0;       // passes between closing ones while the gap is not predicted to be near tol
-constexpr i64 kSpareRounds = 4;       // epochs between them, at least, where each comes with a round on the free rows
-// Where so few rows are on the list, the gap must be predicted to be so much smaller.
+constexpr double kNear = 0.1;         // relative gap of a good start for Newton's method; above 0.4 a start hurts
+constexpr double kOverdrawn = 1.5;    // spent plus predicted passes may exceed the budget by this factor
+constexpr double kInCache = 8 << 20;  // bytes of data up to which random access to rows costs little
+constexpr double kSpare = 20.0;       // passes between two closing passes while the predicted gap is not near tol
+constexpr i64 kSpareRounds = 4;       // minimum number of epochs between them if each has a round on the free rows
+// If less than 1/kFewLeft of the rows are on the list, the predicted gap must be smaller by the factor kSurely.
 constexpr double kFewLeft = 3.0, kSurely = 1.6;
-constexpr double kStrong = 1.0;                           // hardness up to which the last move is made longer
-constexpr double kVeryStrong = 0.3, kExtrapolated = 0.4;  // and what that leaves of the gap, where it is still smaller
-constexpr double kHelped = 0.7;  // a gap as a multiple of that before, up to which it has helped to ask rows again
-constexpr double kWider =
-    2.0;  // a gap as a multiple of what was predicted, from which rows that have left are asked again
+constexpr double kStrong = 1.0;                           // hardness up to which the last epoch is extrapolated
+constexpr double kVeryStrong = 0.3, kExtrapolated = 0.4;  // below this hardness, it multiplies the gap by kExtrapolated
+constexpr double kHelped = 0.7;  // recalling rows has helped if the gap relative to the one before is at most this
+constexpr double kWider = 2.0;   // ratio of gap to predicted gap from which removed rows are checked again
 
 double count_entries(const Rows& rows) {
     return is_dense(rows.store) ? static_cast<double>(rows.n) * static_cast<double>(rows.d)
@@ -70,8 +70,8 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
     room_.resize(static_cast<std::size_t>(std::max(intercept_scratch(n_), among_scratch(n_ / kFew))));
     rows_.resize(n);
     order_.resize(n);
-    // Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn wastes work: rows in
-    // random order, or eights of them where memory is slower than that.
+    // Adjacent rows are often similar (for example sorted by class), and visiting them in sequence wastes work. Visit
+    // rows in random order, or in buckets of eight if the data exceed the cache.
     bucket_ = 12.0 * entries_ <= kInCache ? 1 : 8;
     all_back();
     begin(at);
@@ -79,14 +79,14 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
 
 double Ascent::shift(const double* w) const { return has_centre() ? dot(c.data(), w, d_) : 0.0; }
 
-// e and f for the u and w as they are.
+// Recompute e and f from u and w.
 void Ascent::recount() {
     state[0] = 0.0;
     for (i64 i = 0; i < n_; ++i) state[0] += weight(i) * t_.sign[i] * u[static_cast<std::size_t>(i)];
     state[3] = lam_ * shift(theta.data());
 }
 
-// w' and e from the sums (v, e), and the multiplier.
+// Set w' and e from the sums (v, e), and the multiplier.
 void Ascent::take(const std::vector<double>& sums, double at) {
     state[0] = sums.back();
     state[3] = shift(sums.data());
@@ -100,7 +100,7 @@ void Ascent::primal_w(double* w) const {
     for (i64 j = 0; has_centre() && j < d_; ++j) w[j] -= share * c[static_cast<std::size_t>(j)];
 }
 
-// Sum of s sign u (x, 1): v and e.
+// Sum of s sign u (x, 1), that is v and e. One pass.
 void Ascent::combine(const double* at, std::vector<double>& sums) {
     std::vector<double> mass(static_cast<std::size_t>(n_)), other;
     for (i64 i = 0; i < n_; ++i) mass[static_cast<std::size_t>(i)] = weight(i) * t_.sign[i] * at[i];
@@ -127,11 +127,11 @@ i64 Ascent::free() const {
     return count;
 }
 
-// The next epoch visits all rows, and none leaves.
+// Let the next epoch visit all rows without removing any.
 void Ascent::all_back() {
     asked = epochs;
     far_ = kInf;
-    stay_ = std::min(kStay, 2.0 * stay_);  // who had to be called back is not let go so soon
+    stay_ = std::min(kStay, 2.0 * stay_);  // after a recall, keep rows longer
     for (i64 i = 0; i < n_; ++i) rows_[static_cast<std::size_t>(i)] = i;
     count_ = n_;
     visit_only();
@@ -142,8 +142,8 @@ void Ascent::visit_only() {
     for (i64 k = 0; k < buckets_; ++k) order_[static_cast<std::size_t>(k)] = k;
 }
 
-// The next epoch visits the rows that are not at rest where w is now (one read of X). Those that have left the list were
-// asked where w was then.
+// Let the next epoch visit the rows that violate optimality at the current w (one read of X); removed rows were checked
+// at an earlier w.
 void Ascent::recall() {
     std::vector<double> at(static_cast<std::size_t>(d_) + 1);
     primal_w(at.data());
@@ -154,7 +154,7 @@ void Ascent::recall() {
     asked = epochs;
     refresh();
     std::fill(b.begin(), b.end(), best);
-    // of a kink, the row that gives the best intercept has slope 0 but for rounding: it is not at rest
+    // with a kink, the row that determines the optimal intercept has slope 0 up to rounding: keep it on the list
     const double far = std::max(far_ < kInf ? far_ : 0.0, 1e-10 * (1.0 + std::fabs(best)));
     count_ = 0;
     for (i64 i = 0; i < n_; ++i) {
@@ -170,7 +170,7 @@ void Ascent::recall() {
 
 double Ascent::share() const { return static_cast<double>(count_) / static_cast<double>(std::max<i64>(1, n_)); }
 
-// One visit to every row of the list, in a new order, then the new multiplier.
+// Begin an epoch: one visit to every row of the list, in a new random order.
 void Ascent::set_out() {
     ++epochs;
     state[1] = state[2] = 0.0;
@@ -192,7 +192,7 @@ void Ascent::arrange_walk() {
     read(static_cast<double>(rows) / static_cast<double>(std::max<i64>(1, n_)));
 }
 
-// Whether the walk has come to its end; it is cut where the entries are used up.
+// Continue the epoch until `entries` is used up; return whether it is complete.
 bool Ascent::walk(double* entries) {
     const i64 rows = walking_.list ? walking_.count : walking_.size;
     const double each =
@@ -220,10 +220,10 @@ bool Ascent::walk(double* entries) {
     return true;
 }
 
-// Visits the few rows that moved farthest, again and again: rows that are nearly alike trade their u in small steps, and
-// keep all others waiting until they have done.
+// Visit the few rows that changed most repeatedly: nearly identical rows exchange their u in small steps, which slows
+// down the convergence of all others.
 void Ascent::revisit() {
-    const auto moved = [&](i64 i) {  // those that leave are negative, and have not moved
+    const auto moved = [&](i64 i) {  // removed entries are negative, and have not changed
         const std::size_t k = static_cast<std::size_t>(i);
         return i < 0 ? 0.0 : std::fabs(u[k] - before_[k]);
     };
@@ -262,7 +262,7 @@ void Ascent::finish_epoch() {
         far_ = job_.leave * state[2] + 0.5 * std::fabs(theta.back() - before);
 }
 
-// Whether few epochs will do, of a loss whose conjugate is a parabola.
+// Return whether the penalty is so strong that few epochs suffice, for a smooth loss whose conjugate is quadratic.
 bool Ascent::strong() const { return hardness <= kStrong && loss_.smooth && job_.loss.id != LossId::logistic; }
 
 void Ascent::halt() {
@@ -272,8 +272,8 @@ void Ascent::halt() {
     phase_ = Phase::epoch;
 }
 
-// The multiplier becomes the best intercept at the scores z. Of few rows on the list: the best while the u of the others
-// stay, unless that leads far. Else the primal value there is noted.
+// Set the multiplier to the optimal intercept at the scores z. If the list is short: the optimum with the u of the
+// other rows fixed, unless that is a large change. Otherwise also update the primal value.
 void Ascent::settle_intercept(double at) {
     stale_ = kFew * count_ < n_ && count_ >= kEnough;
     if (stale_) {
@@ -288,7 +288,7 @@ void Ascent::settle_intercept(double at) {
     theta.back() = best;
 }
 
-// The best intercept and the primal value with regard to all rows, if they are not.
+// Recompute the optimal intercept and the primal value from all rows, if they are stale.
 void Ascent::refresh() {
     if (!stale_) return;
     stale_ = false;
@@ -314,18 +314,18 @@ double Ascent::jump(double first, double second, double third) {
     return steady ? third * std::min(kFar, third / (second - third)) : 0.0;
 }
 
-// Where the steps of the multiplier shrink slowly and steadily, make the rest of them at once.
+// If the steps of the multiplier shrink slowly and steadily, add the extrapolated sum of the remaining ones.
 void Ascent::extrapolate(double step) {
     if (steps_.size() == 3) steps_.erase(steps_.begin());
     steps_.push_back(step);
     const double rest = steps_.size() < 3 ? 0.0 : jump(steps_[0], steps_[1], steps_[2]);
     if (rest == 0.0) return;
     theta.back() += rest;
-    steps_.clear();  // three plain steps before the next guess
+    steps_.clear();  // three ordinary steps before the next extrapolation
 }
 
-// The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink. The first epoch starts
-// from afar: its slacks tell nothing, but the hardness does.
+// Predict the current duality gap from the slacks of the last epoch and their rate of decrease. The first epoch starts
+// far from the optimum, where slacks predict nothing; the hardness is used instead.
 double Ascent::predicted_gap() const {
     const std::size_t count = slacks.size();
     if (count < 2) return count ? 0.1 * hardness * primal : kInf;
@@ -336,11 +336,11 @@ double Ascent::predicted_gap() const {
         return last * std::min(0.3, std::max(loss_.smooth ? 0.03 : 0.3, 0.1 * hardness));
     }
     const double shrinking = before > 0.0 ? std::min(1.0, std::max(0.05, last / before)) : 1.0;
-    // it slows down at first
+    // convergence slows down at first
     return last * shrinking * (count == 3 ? 2.0 : 1.15) * (went_on_ && hardness <= kVeryStrong ? kExtrapolated : 1.0);
 }
 
-// Epochs until the gap is that small, if it goes on falling as in the last half of them.
+// Predicted number of epochs until the gap is at most `gap`, at the rate of the last half of the epochs.
 double Ascent::epochs_to(double gap) const {
     const i64 span = std::max<i64>(3, lately() / 2), count = static_cast<i64>(slacks.size());
     const double now = predicted_gap(), last = slacks.back();
@@ -350,26 +350,28 @@ double Ascent::epochs_to(double gap) const {
     return falling ? static_cast<double>(span) * std::log(now / gap) / std::log(before / last) : kInf;
 }
 
-// Price of an epoch with a round on the free rows [epochs].
+// Cost of an epoch with a round on the free rows [epochs].
 double Ascent::round_price() const {
     return FreeRound::price(static_cast<double>(free()) / static_cast<double>(std::max<i64>(1, count_)));
 }
 
-// Whether a round on the free rows is worth more than the epochs that take as long, and that many are left.
+// Return whether a round on the free rows reduces the slacks more than epochs of the same cost, and enough epochs
+// remain.
 bool Ascent::many_more() const {
     const std::size_t count = slacks.size();
     if (lately() < 3 || count < 3) return false;
     const double before = slacks[count - 3], last = slacks[count - 1], goal = job_.tol * primal;
     if (last <= goal) return false;
-    const double few = 0.5 * round_price();  // the pace of two epochs
+    const double few = 0.5 * round_price();  // the rate is measured over two epochs
     return before <= last || few * std::log(before / last) < std::log(std::min(kGain, last / goal));
 }
 
-// Whether more passes are predicted than are worth it, and a few more would not help Newton either. Rounds on the free rows
-// count as what they read. What is predicted is seldom enough, so what was spent counts too.
+// Return whether the predicted passes exceed the budget, and a few more would not make a better start for Newton's
+// method. Rounds on the free rows count by the rows they read. Predictions tend to be too low, so spent passes count
+// too.
 bool Ascent::hopeless() const {
     if (!finite()) return true;
-    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > patience;  // too early to tell
+    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > patience;  // too early for a prediction
     const double each = share() * (slow_ ? round_price() : 1.0);
     const double left = each * epochs_to(job_.tol * primal);
     if (left <= patience && spent_ + left <= kOverdrawn * patience) return false;
@@ -377,11 +379,11 @@ bool Ascent::hopeless() const {
     return !loss_.smooth || predicted_gap() <= near || epochs_to(near) > 10.0;
 }
 
-// 50 epochs for nothing, or 200 in which rows came back.
+// Stalled: no progress in 50 epochs without recalled rows, or in 200 epochs with them.
 bool Ascent::is_stalled(const double* slacks, i64 count, i64 lately) {
     const auto least = [&](i64 from, i64 to) { return *std::min_element(slacks + from, slacks + to); };
     if (count > 400 && least(count - 200, count) > 0.9 * least(0, count - 200)) return true;
-    if (lately <= 100 || count <= 50) return false;  // who came back brings slacks along
+    if (lately <= 100 || count <= 50) return false;  // recalled rows increase the slacks
     return least(count - 50, count) > 0.9 * least(std::max<i64>(0, count - lately), count - 50);
 }
 
@@ -395,21 +397,22 @@ void Ascent::point(double* at, double* dual) {
     if (job_.intercept && n_ > 0) table_.balance(n_, t_, job_.loss, z.data(), b.data(), dual, room_.data());
 }
 
-// Whether the gap is predicted to be near tol.
+// Return whether the predicted gap is at most tol.
 bool Ascent::near_now() {
     double gap = bias_ * predicted_gap();
-    if (kFewLeft * share() < 1.0) gap *= kSurely;  // one more epoch costs less than a closing pass in vain
+    if (kFewLeft * share() < 1.0) gap *= kSurely;  // another epoch costs less than a failed closing pass
     if (stale_ && gap <= job_.tol * primal) refresh();
     return gap <= job_.tol * primal;
 }
 
-// ... or the gap has not been looked at for long.
+// Return whether a closing pass is due: the predicted gap is at most tol, or the last closing pass was long ago.
 bool Ascent::due() {
     if (near_now()) return true;
     return passes - closed_at_ >= kSpare && !(slow_ && epochs - closed_epochs_ < kSpareRounds);
 }
 
-// The gap is wider than predicted: rows that have left and are not at rest come back, or all if that did not help before.
+// Record the gap of a closing pass. If it is much larger than predicted, recall the removed rows that violate
+// optimality, or all rows if that did not help before.
 void Ascent::report_gap(double gap) {
     const double guess = predicted_gap(), ratio = gap / (guess != 0.0 ? guess : 1.0);
     if (share() < 1.0 && (near_ || ratio > kWider)) {
@@ -442,7 +445,7 @@ FreeView Ascent::view() {
             state};
 }
 
-// The free rows are gathered for a round; false if there are too few.
+// Collect the free rows for a round; return false if there are too few.
 bool Ascent::begin_round() {
     const double slack = slacks.empty() || slacks.back() == 0.0 ? 1.0 : slacks.back();
     const bool some = round_.begin(view(), 0.3 * job_.tol * primal / slack);
@@ -458,7 +461,7 @@ bool Ascent::solve_round(double* entries) {
     return done;
 }
 
-// One visit to the free rows alone; the multiplier stays.
+// Begin an epoch over the free rows alone; the multiplier is not changed.
 void Ascent::visit_free() {
     own_ = round_.list();
     walking_ = {own_.data(), static_cast<i64>(own_.size()), 1, 0, nullptr, n_, kInf};
@@ -482,7 +485,7 @@ void Ascent::improve() {
     }
 }
 
-// The point is worth a closing pass.
+// Request a closing pass.
 Next Ascent::to_close() {
     near_ = near_now();
     closed_at_ = passes;

@@ -1,27 +1,29 @@
-// Dual coordinate ascent as a whole: from the first read of the rows to a point whose gap is worth a closing pass.
+// Driver of dual coordinate ascent: from the first pass over the rows to a point that is good enough for a closing
+// pass.
 //
 // Problem and dual, for lam > 0, with v = sum s sign u x:
 //   min lam/2 |w|^2 + sum s l(m),   max -sum s (l*(-u) + u offset) - |v|^2/(2 lam)  subject to  e = sum s sign u = 0.
 //
-// Epochs over the rows (dual/coordinate_ascent.hpp) move u and w = v/lam. The intercept's constraint e = 0 is left to an augmented
-// Lagrangian: margins use b = b0 + r e, and after each epoch the multiplier b0 becomes the best intercept for the scores as
-// each row last saw them. That costs no pass, it is a Newton step of the dual in b, and where u has come to rest these
-// are the true scores: the fixed point is the exact minimiser, not one with a penalised bias.
+// Epochs over the rows (dual/coordinate_ascent.hpp) update u and w = v/lam. The constraint e = 0 of the intercept is
+// handled by an augmented Lagrangian: margins use b = b0 + r e, and after each epoch the multiplier b0 becomes the
+// optimal intercept for the score of each row at its last visit. This costs no pass and is a Newton step of the dual in
+// b. Once u no longer changes these are the true scores, so the fixed point is the exact minimiser, not one with a
+// penalised intercept.
 //
-// An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality gap of
-// the recent past, so it predicts when a closing pass is worth its price. That pass, and the proof, are not made here.
+// An epoch also sums the Fenchel-Young slacks of the rows at their visits. The sum approximates a recent duality gap
+// and predicts when a closing pass is worthwhile. The closing pass and the certificate are computed elsewhere.
 //
-// Rows that rest at an end of their interval, with a slope that points farther beyond it than any row of the last epoch
-// was from stationarity, leave the list that epochs visit, until the gap says that some of them must be asked again.
-// Where epochs alone would still be many, each is followed by a round on the free rows (dual/free_round.hpp).
+// Shrinking: rows at a bound of their interval, whose slope points farther outside than any row of the last epoch was
+// from stationarity, are removed from the list that epochs visit, until the gap shows that some of them must be visited
+// again. If many epochs remain, each is followed by a round on the free rows (dual/free_round.hpp).
 //
-// theta = (w', b0) belongs to the rows as they are, scores and intercepts to the centred ones if there is a centre c:
+// theta = (w', b0) refers to the original rows; scores and intercepts refer to the centred rows if there is a centre c:
 // w = w' - (e/lam) c, b = b0 - c.w.
 //
-// Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method, and how rows leave); Yu, Huang, Lin 2011 (logistic loss);
+// Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method, and shrinking); Yu, Huang, Lin 2011 (logistic loss);
 // Shalev-Shwartz, Zhang 2013 (rates); Hestenes 1969, Powell 1969 (augmented Lagrangian).
 //
-// Compiled once, not per instruction set: all that is dear goes through the Table.
+// Compiled once, not per instruction set: all expensive loops are called through the Table.
 #pragma once
 #include <vector>
 
@@ -36,30 +38,30 @@ struct AscentJob {
     Targets t;
     LossSpec loss;
     double lam, tol;
-    bool intercept, two;  // two: a second thread may help; the bits are the same
+    bool intercept, two;  // two: a helper thread may be used; results are bit-identical
     std::uint64_t seed;
-    double large;  // stored numbers from which a second thread is worth its price
-    double leave;  // slope of a row that leaves, as a multiple of the largest one of a row that moved
+    double large;  // entries from which a helper thread is used
+    double leave;  // slope from which a row is removed, as a multiple of the largest slope of a row that changed
 };
 
-// What a loss is to ascent: u lies between low and high; bend is the curvature of l* there, and steep that of l; kink is
-// minus its slope at u = 0.
+// Properties of a loss that ascent uses: u lies in [low, high]; `bend` is the curvature of l*(-u) there
+// (a bound for the logistic loss), `steep` the largest curvature of l, and `kink` minus the slope of l*(-u) at u = 0.
 struct LossFacts {
     double low, high, bend, steep, kink;
-    bool smooth, rests, classes;  // rests: l* is a parabola on an interval; classes: the start from class sums applies
+    bool smooth, rests, classes;  // rests: l* is quadratic on an interval with bounds; classes: class sums give a start
 };
 LossFacts facts(LossSpec);
 
-// Mean of s |x|^2 over some rows from everywhere.
+// Mean of s |x|^2 over sample rows from all parts of the data.
 double sampled_mean(const Table&, const Rows&, const Targets&);
-// Primal and dual value from the sums of a closing pass (sums/closing.hpp), without the rounding allowance. The dual point is made
-// feasible for a free intercept by shrinking the heavier side.
+// Primal and dual value from the sums of a closing pass (sums/closing.hpp), without the rounding bound. The dual point
+// is made feasible for an intercept by scaling down the side with the larger mass.
 struct ClosedValues {
     double primal, dual;
 };
 ClosedValues closed_values(const double* sums, const double* theta, std::int64_t d, double lam, bool intercept);
 
-// A first dual point with one u for each class (dual/dual_start.cpp).
+// An initial dual point with one u for each class (dual/dual_start.cpp).
 struct ClassStart {
     double plus, minus, dual;
     bool near;
@@ -71,32 +73,32 @@ class Ascent {
   public:
     Ascent(const Table& table, const AscentJob& job, const double* theta);
 
-    // Goes on until somebody else is to act: `close` the gap at point(), and say by report_gap() if it is wider than asked
-    // for; decide what to do where progress is `slow` (asked once); look at limits (`pause`) after about so many entries,
-    // or when the passes reach a limit. `end`: no hope; `broken`: a number has overflowed.
+    // Run until the caller has to act. `close`: run a closing pass at point(), and call report_gap() if the gap exceeds
+    // the tolerance. `slow` (returned once): decide how to continue. `pause`: check limits, after about `entries`
+    // entries or `limit` passes in total. `end`: the tolerance will not be reached. `broken`: a number has overflowed.
     Next advance(double entries, double limit);
     void report_gap(double gap);
-    // ends an epoch that was cut short
+    // finish an interrupted epoch early
     void halt();
-    // theta with the best intercept known, and u moved to e = 0
+    // theta with the optimal intercept, and u changed to satisfy e = 0
     void point(double* theta, double* u);
-    // goes on from these dual variables and this multiplier
+    // continue from these dual variables and this multiplier
     void restart(const double* u, double b);
 
     double predicted_gap() const;
     std::int64_t free() const;
-    // whether slacks have stopped to shrink, if all rows were asked so many epochs ago
+    // return whether the slacks no longer decrease; all rows were last visited `lately` epochs ago
     static bool is_stalled(const double* slacks, std::int64_t count, std::int64_t lately);
-    // how far beyond three steps of the multiplier the next ones would lead, where they shrink slowly and steadily; or 0
+    // sum of the future steps of the multiplier, extrapolated from three that shrink slowly and steadily; otherwise 0
     static double jump(double first, double second, double third);
-    void epoch();    // a whole one
-    void improve();  // a whole round on the free rows
+    void epoch();    // run a complete epoch
+    void improve();  // run a complete round on the free rows
     std::int64_t listed() const { return count_; }
 
     std::vector<double> u, z, b, theta, slacks, along, c;
     double state[4] = {};
-    double patience;         // passes that are worth it: where more are predicted ascent ends
-    std::int64_t most = -1;  // epochs at most; with such a limit patience does not count
+    double patience;         // budget in passes: ascent ends if more are predicted
+    std::int64_t most = -1;  // maximum number of epochs; if given, patience is ignored
     double passes = 0, primal, best = 0, stiffness = 0, hardness = 0;
     std::int64_t epochs = 0, asked = 0;
     bool started_near = false, there = false, overflown = false;
@@ -104,7 +106,7 @@ class Ascent {
 
   private:
     enum class Phase { first, epoch, walk, after, round, solve, some, visit };
-    struct Walking {  // a walk that may be cut
+    struct Walking {  // an epoch that may be interrupted
         std::int64_t* order;
         std::int64_t size, bucket, at;
         std::int64_t* list;
@@ -137,7 +139,7 @@ class Ascent {
     void combine(const double* u, std::vector<double>& sums);
     void all_back();
     void recall();
-    void visit_only();  // the rows that are in rows_ now, count_ of them
+    void visit_only();  // visit only the first count_ entries of rows_
     bool has_centre() const { return !along.empty(); }
     double weight(std::int64_t i) const { return t_.weight ? t_.weight[i] : 1.0; }
 
@@ -176,12 +178,12 @@ class Ascent {
     LargeWork parts_;
     const Compressed compressed_;
     const Rows& rows_of_;
-    double entries_;  // stored numbers
+    double entries_;  // number of stored entries
 
     Room<double> norms_, room_;
     std::vector<double> before_;
-    std::vector<double> sums_, steps_;                 // of the classes; of the multiplier, the last three
-    const double *plus_ = nullptr, *minus_ = nullptr;  // in sums_
+    std::vector<double> sums_, steps_;                 // class sums; the last three steps of the multiplier
+    const double *plus_ = nullptr, *minus_ = nullptr;  // into sums_
     Room<std::int64_t> rows_, order_;
     std::vector<std::int64_t> own_;
     std::int64_t count_ = 0, bucket_ = 1, buckets_ = 0;
@@ -198,7 +200,7 @@ class Ascent {
     FreeRound round_;
     Extrapolation extrapolation_;
     bool went_on_ = false;
-    double spent_ = 0;  // passes of epochs and rounds
+    double spent_ = 0;  // passes used by epochs and rounds
 };
 
 }  // namespace linsep

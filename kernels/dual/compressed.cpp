@@ -7,10 +7,10 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr double kSparse = 0.25;  // share of numbers other than 0 up to which a copy pays,
-constexpr i64 kLong = 64;         // in rows of at least so many features,
-constexpr i64 kMany = 100'000;    // and tables of at least so many numbers
-constexpr i64 kSample = 64;       // rows
+constexpr double kSparse = 0.25;  // fraction of nonzeros up to which a copy pays off,
+constexpr i64 kLong = 64;         // for at least this many features
+constexpr i64 kMany = 100'000;    // and this many entries
+constexpr i64 kSample = 64;       // number of sample rows
 
 template <class T>
 i64 others(const T* row, i64 d) {
@@ -63,7 +63,7 @@ void Compressed::copy(const LargeWork& parts) {
         for (i64 i = lo; i < hi; ++i) {
             i64 at = start[i];
             const i64 end = start[i + 1];
-            for (i64 j = 0; at < end; ++j) {  // a zero is written too, and the next number takes its place
+            for (i64 j = 0; at < end; ++j) {  // branch-free: a zero is written too, but overwritten by the next entry
                 values[at] = X[i * d + j];
                 indices[at] = static_cast<std::int32_t>(j);
                 at += X[i * d + j] != T{0};

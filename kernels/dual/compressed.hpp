@@ -1,7 +1,7 @@
-// Dense rows that are mostly zeros (pictures, counts, categories), without their zeros.
+// CSR copy of dense rows that are mostly zeros (images, counts, categories).
 //
-// Ascent reads the rows many times. If a sample of them has few enough numbers other than 0 they are copied once, to CSR,
-// in two reads; each epoch then takes the time of the numbers that are left.
+// Ascent reads the rows many times. If a sample of them has few enough nonzeros, they are copied once to CSR, in two
+// passes; the time of an epoch is then proportional to the number of nonzeros.
 #pragma once
 #include "dual/large_work.hpp"
 
@@ -13,7 +13,7 @@ class Compressed {
     Compressed(const Compressed&) = delete;
     Compressed& operator=(const Compressed&) = delete;
 
-    // the copy, or the rows as they were given
+    // the copy, or the original rows if none was made
     const Rows& rows() const { return rows_; }
 
   private:
@@ -26,7 +26,7 @@ class Compressed {
     std::vector<std::int64_t> starts_;
 };
 
-// Share of the numbers other than 0 in some rows from everywhere, if it is so small that a copy pays; else 1.
+// Fraction of nonzeros in evenly spaced sample rows if it is small enough for a copy to pay off, otherwise 1.
 double kept_share(const Rows& rows);
 
 }  // namespace linsep

@@ -1,34 +1,36 @@
-// Dual coordinate ascent over buckets of rows, with an unpenalised intercept kept by an augmented Lagrangian.
+// Dual coordinate ascent over buckets of rows, with an unpenalised intercept by an augmented Lagrangian.
 //
 // Minimises over u, one row at a time,
 //   F(u) = sum s (l*(-u) + u offset) + |v|^2/(2 lam) + b0 e + (stiffness/2) e^2,  v = sum s sign u x, e = sum s sign u.
-// With w = v/lam and b = b0 + stiffness e the derivative by u_i is s_i (margin at (w, b) - l*'(-u_i)), and a change of
-// u_i moves the margin of its own row by q = s (|x|^2/lam + stiffness) per unit. So the new margin m and the new
-// u = -l'(m) solve   m = c + q u,  c = (margin now) - q (u now):  a proximal step of the loss.
+// With w = v/lam and b = b0 + stiffness e, the derivative with respect to u_i is s_i (margin at (w, b) - l*'(-u_i)),
+// and a unit change of u_i changes the margin of its row by q = s (|x|^2/lam + stiffness). The new margin m and the new
+// u = -l'(m) therefore solve   m = c + q u,  c = (old margin) - q (old u):  a proximal step of the loss.
 //
-// Rows whose mean is far from 0 couple w and b: then they are centred. With x - c in the place of x nothing changes where
-// e = 0, but a move of w no longer shifts all scores at once. The centre never touches a row: w' = sum s sign u x / lam is
-// kept as before, and (x - c).w = x.w' - (e (x.c - |c|^2) + f)/lam with w = w' - (e/lam) c, f = sum s sign u x.c.
+// Rows whose mean is far from 0 couple w and b; they are then centred. Replacing x by x - c changes nothing where e =
+// 0, but a change of w no longer shifts all scores. The rows themselves are not modified: w' = sum s sign u x / lam is
+// stored, and (x - c).w = x.w' - (e (x.c - |c|^2) + f)/lam with w = w' - (e/lam) c, f = sum s sign u x.c.
 //
-// A row whose u rests at an end of its interval, and whose slope there points far beyond it, is unlikely to move again:
-// such rows leave the list, and epochs become as cheap as the rows that remain. They are asked again before the end.
+// Shrinking: a row whose u is at a bound of its interval, with a slope that points far outside, is unlikely to change
+// again. Such rows are removed from the list, so that an epoch costs only the remaining rows. They are checked again
+// before the end.
 //
-// Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
-// The intercept's multiplier b0 is moved between epochs by dual/ascent.cpp.
+// Hsieh et al. 2008 (the method, and shrinking), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
+// dual/ascent.cpp updates the multiplier b0 of the intercept between epochs.
 #pragma once
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The new u of a row, how far the old one was from stationarity, about its Fenchel-Young slack
-// l(m) + l*(-u) + u m at the margin it was found at (the slacks of all rows add up to the duality gap), and the slope of
-// the dual by u there, where u has ends at which it may rest.
+// The new u of a row; approximately the Fenchel-Young slack l(m) + l*(-u) + u m of the old u at its margin
+// (the slacks of all rows sum to the duality gap); and the derivative of the dual with respect to u, for losses whose u
+// is bounded.
 struct Move {
     double u, slack, slope;
 };
 
-// exp(-m) for m >= 0, one number: the reduction of core/simd.hpp, its series summed in pairs for a short chain.
+// exp(-m) for one m >= 0: the argument reduction of core/simd.hpp, with the series summed in pairs for a short
+// dependency chain.
 inline double decay(double m) {
     const double x = m < 708.0 ? -m : -708.0;
     const double shifted = x * kLog2e + kMagic, k = shifted - kMagic;
@@ -45,7 +47,7 @@ inline double decay(double m) {
     return ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * scale;
 }
 
-// log x of a normal number x > 0: the reduction of core/simd.hpp, its series summed in pairs.
+// log x of a normal number x > 0: the argument reduction of core/simd.hpp, with the series summed in pairs.
 inline double logarithm(double x) {
     std::int64_t bits;
     std::memcpy(&bits, &x, sizeof bits);
@@ -60,16 +62,18 @@ inline double logarithm(double x) {
     return (double)k * kLn2Hi + ((double)k * kLn2Lo + s * (a + q4 * (b + q4 * c)));
 }
 
-// Root of g(m) = m - c - q p(m), p = 1/(1 + e^m), by Newton's method. g(-m) is -g with c replaced by -c - q, so the
-// root may be taken to be >= 0. There g is concave and rising: from the left Newton climbs to the root, from the right
-// it lands on the left at once, and the floor max(0, c) below the root keeps that landing close. A small step gets
-// its second-order term and is the last: what remains is of the order of its cube.
+// Coordinate step for the logistic loss: the root of g(m) = m - c - q p(m), p = 1/(1 + e^m), by Newton's method. g(-m)
+// is -g with c replaced by -c - q, so the root can be assumed >= 0. There g is concave and increasing: from the left,
+// Newton's method increases monotonically to the root; from the right, the next iterate lies on the left, and the lower
+// bound max(0, c) of the root keeps it close. A small step gets its second-order term and is the last: the error is of
+// the order of its cube.
 //
-// Rows near their solution, which is most of them most of the time, are moved in u instead: m = t(u) = log((1-u)/u), and
-// the root of  margin + q (x - u) - t(x)  about x = u, to second order, needs nothing of the margin but a difference. All
-// that is dear, a logarithm and three divisions, is known before the margin is, and waits for no product with w.
+// Rows near their solution, which are most rows most of the time, are updated in u instead: m = t(u) = log((1-u)/u),
+// and the second-order expansion of the root of  margin + q (x - u) - t(x)  around x = u needs the margin only in a
+// difference. The expensive operations, a logarithm and three divisions, do not depend on the margin and overlap with
+// the product x.w.
 struct LogisticMove {
-    static constexpr double kSmall = 0.05, kNear = 0.03;  // steps in m; in u as a share of u (1 - u)
+    static constexpr double kSmall = 0.05, kNear = 0.03;  // step sizes in m; in u relative to u (1 - u)
     static constexpr bool rests = false;
     struct Ready {
         double t, scale, bend, room, v;
@@ -115,14 +119,14 @@ struct LogisticMove {
     }
 };
 
-// Losses whose conjugate is a parabola on an interval: l*(-u) = ridge/2 u^2 - kink u for low <= u <= high.
+// Coordinate step for losses whose conjugate is quadratic on an interval: l*(-u) = ridge/2 u^2 - kink u on [low, high].
 struct Parabola {
     double kink, ridge, low, high;
-    double inverse = 1.0 / ridge;  // infinite at a kink, where u is at the end that the margin asks for
+    double inverse = 1.0 / ridge;  // infinite for a loss with a kink, where clip() selects the bound
 
     static constexpr bool rests = true;
     double clip(double u) const { return u > low ? (u < high ? u : high) : low; }
-    double ready(double q, double) const { return 1.0 / (ridge + q); }  // asked for before the margin is known
+    double ready(double q, double) const { return 1.0 / (ridge + q); }  // computed before the margin is known
     Move at(double margin, double u, double, double scale) const {
         const double r = kink - margin, p = clip(r * inverse), slope = r - ridge * u;
         return {clip(u + slope * scale), (p - u) * (r - 0.5 * ridge * (p + u)), slope};
@@ -148,8 +152,8 @@ inline Parabola parabola(LossSpec spec) {
     }
 }
 
-// Brings a row to the cache before its turn comes: the rows are visited in an order no hardware foresees.
-// Inlined by command: GCC takes a function that only prefetches for one without effect, and drops its calls.
+// Prefetch a row before its visit: hardware prefetchers cannot follow the random order of the rows.
+// Inlining is forced, because GCC considers a function that only prefetches free of side effects and removes its calls.
 template <class V>
 [[gnu::always_inline]] inline void fetch(const V* from, i64 count) {
     for (i64 p = 0; p < count; p += 64 / (i64)sizeof(V)) __builtin_prefetch(from + p);
@@ -165,11 +169,11 @@ template <class T>
     fetch(X.index + p, count);
 }
 
-// One walk: what a row does once its product with w is known, and what the walk adds up.
-// theta = (w, b0). z and b get the score x.w of each row and the intercept as they are after the row's own move: its u is
-// the slope there. A row that rests with a slope beyond job.far leaves: its entry i of the list becomes ~i.
+// The update of a row once its product with w is known, and the sums over an epoch.
+// theta = (w, b0). z and b store the score x.w of each row and the intercept just after its update, where u is minus
+// the slope. A row at a bound with |slope| > job.far is removed: its entry i of the list becomes ~i.
 // job.along: x.c of each row, null without a centre; job.centre: |c|^2; norms and scores are those of x - c.
-// state: e (moves), sum of s * slack (added to), largest slope of a row that moved (raised), f (moves).
+// state: e (updated), sum of s * slack (added to), largest |slope| of a row that changed (maximum), f (updated).
 template <class L>
 struct Walk {
     const Targets t;
@@ -180,8 +184,8 @@ struct Walk {
     const double b0, inverse;
     double e, f, slack, most;
 
-    // Row i of weight s, entry j of the list: by how much of the row w moves. product() is x.w, asked for when all else is
-    // under way.
+    // Update row i of weight s, entry j of the list; return the multiple of the row to add to w. product() computes x.w
+    // and is called last, so that the independent operations overlap with it.
     template <class F>
     [[gnu::always_inline]] double move(i64 j, i64 i, double s, const F& product) {
         const double q = s * (norms[i] * inverse + job.stiffness), before = u[i];
@@ -213,8 +217,8 @@ struct Walk {
     }
 };
 
-// Visits the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows: visit(j, i, s) of
-// each row i with a weight s; fetch(i) of those that have their turn soon.
+// Visit the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows: call visit(j, i, s)
+// for each row i of weight s > 0, and fetch(i) for rows that will be visited soon.
 template <class Fetch, class Visit>
 [[gnu::always_inline]] inline void in_order(i64 k0, i64 k1, const CdJob& job, const double* weight, const Fetch& fetch,
                                             const Visit& visit) {
@@ -235,7 +239,7 @@ template <class Fetch, class Visit>
 
 template <class R, class L>
 void ascend(const R& X, i64 k0, i64 k1, const Walk<L>& from, double* theta, double* state) {
-    Walk<L> walk = from;  // in registers
+    Walk<L> walk = from;  // a local copy stays in registers
     const auto fetch = [&](i64 i) {
         __builtin_prefetch(walk.u + i);
         __builtin_prefetch(walk.norms + i);
@@ -252,9 +256,10 @@ void ascend(const R& X, i64 k0, i64 k1, const Walk<L>& from, double* theta, doub
 
 constexpr i64 kLongRow = 400, kVeryLongRow = 2048;  // columns
 
-// The same, of dense rows so long that w and a row do not stay in the nearest cache: four rows at a time. Their products
-// with w and with each other are made while their columns are at hand; then each moves in its turn, as if w had moved
-// before, and w moves for all of them. Very long rows are cut in two halves, of which a second thread may take one.
+// Process dense rows that do not fit in the L1 cache together with w, four at a time. Their products with w and with
+// each other are computed in one loop over the columns; then the rows are updated in turn, as if w had been updated in
+// between, and w is updated once for all four. Very long rows are split in two halves, one of which the helper thread
+// may process.
 template <class T, class L>
 void ascend_by_fours(const DenseRows<T>& X, i64 k0, i64 k1, const Walk<L>& from, double* theta, double* state) {
     Walk<L> walk = from;
@@ -296,7 +301,7 @@ void walk_over(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, cons
     ascend(X, k0, k1, from, theta, state);
 }
 
-// |x|^2 of row i, whose multiple by a is added to `out`.
+// Add a x_i to `out` and return |x_i|^2.
 template <class T>
 double length_and_add(const DenseRows<T>& X, i64 i, double a, double* out) {
     X.axpy(i, a, out);
@@ -321,14 +326,15 @@ double length_and_add(const CsrRows<T>& X, i64 i, double a, double* out) {
     }
     return s + t;
 }
-// Setting out: |x|^2 of each row, and the sums of s x over the rows of either sign (out: 2 d numbers, added to).
+// |x|^2 of each row, and the sums of s x over the rows of each sign (out: 2 d numbers, added to).
 template <class R>
 void class_sums(const R& X, i64 lo, i64 hi, const Targets& t, double* norms, double* out) {
     for (i64 i = lo; i < hi; ++i)
         norms[i] = length_and_add(X, i, t.weight ? t.weight[i] : 1.0, t.sign[i] > 0.0 ? out : out + X.d);
 }
 
-// x.a and x.b of each row, in one read of it. pairs: a and b again, entry by entry, for rows that pick theirs.
+// x.a and x.b of each row, in one read. pairs: a and b interleaved, so that sparse rows gather both from one cache
+// line.
 template <class T>
 void two_scores(const DenseRows<T>& X, i64 lo, i64 hi, const double* a, const double* b, const double*, double* za,
                 double* zb) {
@@ -356,8 +362,8 @@ void two_scores(const CsrRows<T>& X, i64 lo, i64 hi, const double*, const double
     }
 }
 
-// Rows by their numbers: their products with v, and their sum with factors a, added to v.
-constexpr i64 kAhead = 3;  // rows fetched before their turn: the gaps of the list defeat the hardware
+// Products of listed rows with v, and v += sum a_k x over listed rows.
+constexpr i64 kAhead = 3;  // rows to prefetch: hardware prefetchers cannot follow the list
 
 template <class R>
 void list_dots(const R& X, const i64* list, i64 count, const double* v, double* out) {
@@ -374,7 +380,7 @@ void list_add(const R& X, const i64* list, i64 count, const double* a, double* v
     }
 }
 
-// The rows of the list that have not left, in their order; their number.
+// Remove the entries marked by ~i from the list, keeping its order; return the number of the others.
 inline i64 remaining(i64 count, i64* rows) {
     i64 kept = 0;
     for (i64 j = 0; j < count; ++j) {
@@ -394,7 +400,7 @@ void dual_cd(const R& X, i64 k0, i64 k1, const Targets& t, LossSpec spec, const 
         walk_over(X, k0, k1, t, parabola(spec), job, norms, u, z, b, theta, state);
 }
 
-// Fisher and Yates with the splitmix64 generator: the same order on every machine.
+// Fisher-Yates shuffle with the splitmix64 generator: the same order on every machine.
 inline void shuffle(i64 count, std::uint64_t seed, i64* order) {
     for (i64 k = count - 1; k > 0; --k) {
         std::uint64_t x = seed += 0x9e3779b97f4a7c15u;
@@ -417,10 +423,10 @@ inline i64 length(const CsrRows<T>& X, i64 i) {
     return X.start[i + 1] - X.start[i];
 }
 
-// The order of an epoch over the entries 0 .. count-1 of the list (or of all rows). Where rows are short the processor
-// spends a third of its time on wrong guesses of where they end: so within each stretch of the shuffled order those
-// of a length stand side by side. A stretch is a random sample of the rows, short beside all of them: longer ones make the
-// order the same in every epoch, and that costs epochs.
+// The order of an epoch over the entries 0 .. count-1 of the list (or of all rows). With short rows, the processor
+// spends a third of its time on mispredicted loop ends; within each stretch of the shuffled order, rows of equal length
+// are therefore grouped. A stretch is a random sample of the rows and much shorter than the list: longer stretches
+// would make the order similar in every epoch, which costs epochs.
 template <class R>
 void arrange(const R& X, i64 count, const i64* list, std::uint64_t seed, i64* order, i64* spare) {
     constexpr i64 kLengths = 64;
@@ -431,7 +437,7 @@ void arrange(const R& X, i64 count, const i64* list, std::uint64_t seed, i64* or
     for (i64 lo = 0; lo < count; lo += stretch) {
         const i64 size = min64(stretch, count - lo);
         i64 at[kLengths + 1] = {};
-        for (i64 k = 0; k < size; ++k) {  // a place and its key in one number
+        for (i64 k = 0; k < size; ++k) {  // pack the index and its key into one number
             const i64 j = order[lo + k], length = key(j);
             spare[k] = kLengths * j + length;
             ++at[length + 1];

@@ -1,5 +1,5 @@
-// Dual coordinate ascent: its epochs over rows, the intercept, and what its driver (dual/ascent.cpp) asks of the rows.
-// Compiled once per instruction set: see core/dispatch.cpp.
+// Dual coordinate ascent: epochs over the rows, the intercept, and the row kernels that its driver (dual/ascent.cpp)
+// calls. Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "dual/coordinate_ascent.hpp"
 #include "dual/intercept.hpp"

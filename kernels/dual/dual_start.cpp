@@ -1,11 +1,11 @@
-// Where ascent sets out: the lengths of the rows, their centre, and a first dual point made of class sums.
+// Initialisation of dual ascent: norms of the rows, their centre, and an initial dual point from class sums.
 //
-// One pass finds |x|^2 of every row and the sums S+ and S- of s x over the rows of either sign. From them follow
-//   * the mean c of the rows. Where it is far from 0 a move of w shifts all scores, and the intercept follows slowly: then
-//     rows are centred (dual/coordinate_ascent.hpp), which needs x.c of every row, another read of X;
-//   * the dual point at w = 0 and the best intercept there. It has one u for each class, so that the best multiple t of
-//     it, the maximum of a function of one variable, costs nothing: w = t v/lam with v = u+ S+ - u- S-. Where t is near 1
-//     the penalty is strong, and this point better than what an epoch from zero finds.
+// One pass computes |x|^2 of every row and the sums S+ and S- of s x over the rows of each sign. They give
+//   * the mean c of the rows. If it is far from 0, a change of w shifts all scores and the intercept follows slowly;
+//     the rows are then centred (dual/coordinate_ascent.hpp), which needs x.c of every row, another pass over X;
+//   * the dual point at w = 0 and the optimal intercept. It has one u for each class, so its best multiple t is the
+//     maximum of a function of one variable and costs no pass: w = t v/lam with v = u+ S+ - u- S-. If t is near 1, the
+//     penalty is strong, and this point is better than the result of an epoch from zero.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kFarOff = 0.2;     // |c|^2 as a share of mean |x|^2 from which rows are centred in any case
+constexpr double kFarOff = 0.2;     // |c|^2 relative to the mean of |x|^2 from which rows are always centred
 constexpr i64 kNarrow = 16'384;     // features up to which the sums stay in the cache,
 constexpr double kEasy = 0.5;       // and hardness that makes them worth more
 constexpr double kNear = 0.5;       // multiple of the dual point at w = 0 from which it is a good start
@@ -87,7 +87,7 @@ LossFacts facts(LossSpec spec) {
             return {-spec.shape.width, spec.shape.width, 1.0, 1.0, kink, true, true, false};
         case LossId::absolute:
             return {-1.0, 1.0, 0.0, 1.0, kink, false, true, false};
-        default:  // the hinge; a kink counts like the huberised hinge of width 1
+        default:  // the hinge; `steep` is that of the huberised hinge of width 1
             return {0.0, 1.0, 0.0, 1.0, kink, false, true, true};
     }
 }
@@ -126,14 +126,15 @@ ClosedValues closed_values(const double* sums, const double* theta, i64 d, doubl
     return {sums[0] + 0.5 * lam * dot(theta, theta, d), -(plus * sums[1] + minus * sums[2]) - 0.5 * square / lam};
 }
 
-// Whether a start from the class sums is likely to be near.
+// Return whether the start from class sums is likely to be good.
 bool Ascent::promising() const {
     const bool even = std::min(sides_[0], sides_[1]) >= kEven * std::max(sides_[0], sides_[1]);
     if (!loss_.smooth && !even) return false;
     return 4.0 * loss_.steep * sampled_mean(table_, rows_of_, t_) / lam_ <= kEasy;
 }
 
-// Sums over very many features cost more than an epoch is worth where the start will not be near.
+// Compute the row norms and, if `useful`, the class sums. With very many features, class sums cost more than they save
+// unless the start from them is good.
 void Ascent::first_read(bool useful) {
     passes += 1.0;
     const i64 d = d_;
@@ -176,7 +177,7 @@ void Ascent::begin(const double* at) {
     if (!has_centre()) c = {};
 }
 
-// The scores (x - c).w, and the norms of x - c (one read of X).
+// Compute the scores (x - c).w and the squared norms of x - c. One read of X.
 void Ascent::centre_scores(const double* w) {
     passes += 0.5;
     along.resize(static_cast<std::size_t>(n_));
@@ -193,7 +194,7 @@ void Ascent::centre_scores(const double* w) {
     size_ = std::max(0.0, size_ - total_ * c_size_);
 }
 
-// A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it.
+// Start from theta: u is minus the slope there, times the factor in [0, 1] for which w = v/lam is nearest to theta.
 void Ascent::start_near(const double* at) {
     double intercept = at[d_];
     if (far_off()) {
@@ -224,7 +225,8 @@ void Ascent::start_near(const double* at) {
     std::fill(b.begin(), b.end(), best);
 }
 
-// The best intercept at the scores 0, where without offsets all rows of a class are one; `primal` is the loss there.
+// The optimal intercept at w = 0; sets `primal` to the loss there. Without offsets, all rows of a class are equal, so
+// two rows suffice.
 double Ascent::alone(double at) {
     double sign[2] = {1.0, -1.0}, zero[2] = {}, few[40];
     Settled found;
@@ -236,7 +238,8 @@ double Ascent::alone(double at) {
     return found.b;
 }
 
-// The best multiple of the dual point at w = 0 and the intercept b, and its w; false where it does not apply.
+// Compute the best multiple of the dual point at w = 0 and intercept `at`, and its w; return false if it does not
+// apply.
 bool Ascent::guess(double at, double* w) {
     if (!loss_.classes || t_.offset || !plus_ || !(sides_[0] > 0.0 && sides_[1] > 0.0)) return false;
     double each[2] = {1.0, 1.0};
@@ -246,7 +249,7 @@ bool Ascent::guess(double at, double* w) {
         table_.pointwise(job_.loss, 2, m, spare, each, spare, spare);
         each[0] = -each[0], each[1] = -each[1];
     }
-    if (job_.intercept) {  // in balance, but for rounding
+    if (job_.intercept) {  // satisfy e = 0 up to rounding
         const double up = each[0], um = each[1];
         each[0] = std::min(up, um * sides_[1] / sides_[0]);
         each[1] = std::min(um, up * sides_[0] / sides_[1]);
@@ -258,14 +261,15 @@ bool Ascent::guess(double at, double* w) {
                                                         : best_parabola(sides_, each, square, loss_.bend);
     const double t = found.t;
     const bool near = t >= kNear && 0.5 * t * t * square <= 0.5 * found.value;
-    // of the hinge, which rows of the larger class have u = 1 is all there is to find
+    // for the hinge, the start helps only if the classes are balanced: otherwise many u of the larger class are far
+    // from it
     if (!loss_.smooth && !(near && job_.intercept && std::min(each[0], each[1]) >= kEven)) return false;
     for (i64 j = 0; j < d_; ++j) w[j] *= t / lam_;
     start_ = {t * each[0], t * each[1], found.value, near};
     return true;
 }
 
-// A start from the dual point at w = 0; from zero where there is none.
+// Start from the dual point at w = 0 if it applies, otherwise from zero.
 void Ascent::start_from_classes(double at) {
     best = alone(at);
     has_start_ = guess(best, theta.data());
@@ -289,19 +293,19 @@ void Ascent::start_from_classes(double at) {
     }
     const bool even = std::min(sides_[0], sides_[1]) >= kEven * std::max(sides_[0], sides_[1]);
     if (loss_.classes && !loss_.smooth && !has_start_ && job_.intercept && !t_.offset && (even || hardness > kEasy))
-        best = (sides_[0] - sides_[1]) / total_;  // the best at w = 0 has all rows of the larger class on the kink
+        best = (sides_[0] - sides_[1]) / total_;  // the optimum has all rows of the larger class at the kink
     theta[static_cast<std::size_t>(d_)] = best;
     std::fill(b.begin(), b.end(), best);
 }
 
-// The hinge: all u = 1 but in the larger class, of which the rows farthest beyond the kink give u = 0. So few rows are
-// near the kink that epochs may begin with those alone.
+// For the hinge: set all u = 1, except that rows of the larger class farthest beyond the kink get u = 0. Few rows are
+// near the kink, so epochs begin with those alone.
 void Ascent::in_order() {
     std::fill(u.begin(), u.end(), 1.0);
     table_.balance(n_, t_, job_.loss, z.data(), b.data(), u.data(), room_.data());
     i64 given = 0, kept = 0;
     for (double each : u) given += each != 1.0, kept += each != 0.0;
-    const bool less = given <= kept;  // whose sums are sooner made
+    const bool less = given <= kept;  // sum over the smaller set
     std::vector<double> mass;
     std::vector<i64> list;
     for (i64 i = 0; i < n_; ++i) {
@@ -323,7 +327,7 @@ void Ascent::in_order() {
     recount();
     double dual = -0.5 * lam_ * dot(theta.data(), theta.data(), d_);
     for (i64 i = 0; i < n_; ++i) dual += weight(i) * u[static_cast<std::size_t>(i)];
-    slacks[0] = primal - dual;  // with the w of the class sums this is a gap, and the new w is nearer
+    slacks[0] = primal - dual;  // the gap with the w of the class sums; the new w is closer to the optimum
     there = slacks[0] <= kSafety * job_.tol * primal;
     const double reach = std::sqrt(moved * mean());
     count_ = 0;

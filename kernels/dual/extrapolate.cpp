@@ -10,8 +10,8 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr double kLongest = 1.0, kBack = -0.5;  // the move, in units of the last one
-constexpr i64 kFewOut = 10;                     // rows that stay cost a read each: one of so many at most
+constexpr double kLongest = 1.0, kBack = -0.5;  // bounds on the step, in units of p
+constexpr i64 kFewOut = 10;                     // each blocked row must be read: at most one row in this many
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void Extrapolation::remember(const FreeView& view, const double* z, const double
     f_ = view.state[3];
 }
 
-// p and the move of w, e and f that belongs to it; false where too many rows would leave their interval.
+// Compute p and the corresponding changes of w, e and f; return false if too many rows would leave their interval.
 bool Extrapolation::aim(const FreeView& view) {
     const i64 n = view.rows.n, d = view.rows.d;
     p_.resize(static_cast<std::size_t>(n));
@@ -53,7 +53,7 @@ bool Extrapolation::aim(const FreeView& view) {
     return true;
 }
 
-// Of F in dual/coordinate_ascent.hpp at fixed b0, by the length of the move.
+// Derivatives of F in dual/coordinate_ascent.hpp along p, at fixed b0.
 Extrapolation::Slope Extrapolation::slope(const FreeView& view) const {
     const i64 n = view.rows.n, d = view.rows.d;
     const double e = view.state[0], f = view.state[3];

@@ -1,9 +1,9 @@
-// On along the way of the last epoch, to the highest point of the dual there.
+// Exact line search along the change of the last epoch, p = u - (u one epoch ago).
 //
-// Where the penalty is strong, epochs of dual ascent err by nearly the same multiple of their last move. The dual is a
-// parabola along p = u - (u an epoch ago), and all of its three coefficients are sums over u and w that no row need be
-// read for: w moves by w - (w an epoch ago). So the best length of that move, forwards or back, costs little beside an
-// epoch, and saves one where three or four would be made. Rows that would leave their interval stay.
+// With a strong penalty, the error after an epoch of dual ascent is nearly a constant multiple of its change. The dual
+// is quadratic along p, and its three coefficients are sums over u and w that need no pass over the rows, because w
+// changes by w - (w one epoch ago). The best step, forwards or backwards, costs little compared with an epoch, and
+// saves one of three or four. Dual variables that would leave their interval are not changed.
 #pragma once
 #include "dual/free_round.hpp"
 
@@ -11,13 +11,13 @@ namespace linsep {
 
 class Extrapolation {
   public:
-    // Moves u, theta and state, and with them the scores z and intercepts b that the rows have seen; the first call
-    // only remembers where they are. Whether anything has moved.
+    // Update u, theta and state, and the scores z and intercepts b recorded for the rows; the first call only stores
+    // them. Return whether anything has changed.
     bool go(const FreeView& view, double* z, double* b);
 
   private:
     struct Slope {
-        double first, second;  // derivatives of the dual along the move, negated
+        double first, second;  // negated derivatives of the dual along p
     };
     bool aim(const FreeView& view);
     Slope slope(const FreeView& view) const;

@@ -9,8 +9,8 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr double kFewer = 0.5;    // share of the rows that stop the next shorter move
-constexpr double kFitting = 0.9;  // length along the chord at which the bend does no harm
+constexpr double kFewer = 0.5;    // the next shorter trial step is stopped by this fraction of the rows
+constexpr double kFitting = 0.9;  // step along the chord from which the projection does no harm
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
     double sum = 0;
@@ -129,7 +129,7 @@ bool FreeRound::solve(const FreeView& view, double* entries) {
             product_[k] = (product_[k] - along_[k] * sum) / view.lam + same + ridge_[k] * y_[k];
             curved += y_[k] * product_[k];
         }
-        if (!(curved > 0.0)) break;  // flat to rounding: nothing to gain
+        if (!(curved > 0.0)) break;  // zero curvature up to rounding
         const double length = size_ / curved;
         for (std::size_t k = 0; k < count; ++k) {
             x_[k] += length * y_[k];
@@ -139,12 +139,12 @@ bool FreeRound::solve(const FreeView& view, double* entries) {
         for (std::size_t k = 0; k < count; ++k) y_[k] = r_[k] * inverse_[k] + ratio * y_[k];
         size_ = now;
     }
-    for (std::size_t k = 0; k < count; ++k) x_[k] *= sign_[k] / weight_[k];  // a move of u
+    for (std::size_t k = 0; k < count; ++k) x_[k] *= sign_[k] / weight_[k];  // from p to u
     left_ = 0;
     return true;
 }
 
-// The move x, made shorter and bent onto the intervals: the best length along the chord to its end, and the gain.
+// Project u + scale x onto the intervals; find the best step along the chord to that point, and its gain.
 FreeRound::Trial FreeRound::attempt(const FreeView& view, double scale, std::vector<double>& ends) {
     const std::size_t count = list_.size();
     ends.resize(count);
@@ -161,11 +161,11 @@ FreeRound::Trial FreeRound::attempt(const FreeView& view, double scale, std::vec
     const double common = centre_product(view, mass_);
     curved += (dot(v_, v_) + total * (view.centre * total - 2.0 * common)) / view.lam;
     curved += view.stiffness * total * total;
-    const double length = curved > 0.0 ? std::min(1.0, std::max(0.0, -slope / curved)) : 0.0;  // not backwards
+    const double length = curved > 0.0 ? std::min(1.0, std::max(0.0, -slope / curved)) : 0.0;  // never negative
     return {length, -length * (slope + 0.5 * length * curved), total, common};
 }
 
-// The best of some lengths of the move, each of which fewer rows stop than the one before.
+// Take the best of several trial steps, each shorter and stopped by fewer rows than the one before.
 void FreeRound::move(const FreeView& view) {
     hits_.clear();
     for (std::size_t k = 0; k < list_.size(); ++k) {

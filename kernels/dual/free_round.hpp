@@ -1,18 +1,18 @@
-// A round on the free rows: those whose u is strictly inside its interval.
+// Conjugate gradient steps on the free rows: those whose u lies strictly inside its interval.
 //
-// With the other rows fixed, the augmented dual of dual/ascent.hpp is a quadratic in the signed masses p = s sign u of the free
-// rows F, if the conjugate of the loss is a parabola there. Its Hessian is
+// With the other rows fixed, the augmented dual of dual/ascent.hpp is quadratic in the signed masses p = s sign u of
+// the free rows F, if the conjugate of the loss is quadratic there. Its Hessian is
 //   A = X_F X_F'/lam + r 1 1' + diag(ridge/s),      ridge = (curvature of l*),
-// (of the centred rows where there is a centre). An epoch settles what is local quickly and what is global slowly;
-// conjugate gradients do the opposite. So a round is: some of their steps, the move projected onto the intervals, and a
-// few epochs over F alone (made by dual/ascent.cpp), which cost no more than the rows of F. The projection bends the move, and
-// the more rows it stops the worse the rest of the move fits: so its length is searched along the bent path, and the
-// dual value never falls.
+// (with centred rows if there is a centre). Epochs reduce local errors quickly and global errors slowly; conjugate
+// gradients do the opposite. A round therefore consists of some conjugate gradient steps, the projection of their sum
+// onto the intervals, and a few epochs over F alone (run by dual/ascent.cpp), which read only the rows of F. The more
+// rows the projection stops, the worse the rest of the step fits; the step size is therefore searched along the
+// projected path, and the dual value never decreases.
 //
-// A list of rows scattered over memory is read at nearly the price of all rows, and by one thread. So many free rows
-// are copied, once for all products of a round, and read by two threads. Whether they are depends on the data alone.
+// Reading scattered rows takes nearly as long as reading all rows, and uses one thread. If there are many free rows,
+// they are copied once for all products of a round and read by two threads. This choice depends on the data alone.
 //
-// Moré and Toraldo 1991 (conjugate gradients between bounds); Hsieh et al. 2008 (why the set of free rows settles).
+// Moré and Toraldo 1991 (bound-constrained conjugate gradients); Hsieh et al. 2008 (why the set of free rows settles).
 #pragma once
 #include <vector>
 
@@ -21,7 +21,7 @@
 
 namespace linsep {
 
-// What a round sees of an ascent, and moves: u, theta, state.
+// The part of an Ascent that a round reads; it updates u, theta and state.
 struct FreeView {
     const Table& table;
     const Rows& rows;
@@ -35,24 +35,24 @@ struct FreeView {
 
 class FreeRound {
   public:
-    static constexpr int kSteps = 15, kLong = 100;  // of conjugate gradients; where the set of free rows has settled
-    static constexpr double kFine = 0.05;           // residual at which they end, as a share of the first one
-    static constexpr int kEpochs = 3;               // over the free rows
-    static constexpr double kCopied = 2.0;          // entries of free rows from which a copy pays, in units of `large`
+    static constexpr int kSteps = 15, kLong = 100;  // conjugate gradient steps; kLong once the free rows have settled
+    static constexpr double kFine = 0.05;           // final residual relative to the initial one
+    static constexpr int kEpochs = 3;               // epochs over the free rows
+    static constexpr double kCopied = 2.0;          // copy free rows from this many entries on, in units of `large`
 
-    // Epochs that take as long as a round would, with this share of the rows free.
+    // Cost of an epoch with a round, if this fraction of the rows is free [epochs].
     static double price(double share) { return 2.0 + (kSteps + kEpochs) * share; }
 
-    // Gathers the free rows; false if there are fewer than two. Once the set has settled, one long run of conjugate
-    // gradients serves better than many short ones: up to the share `goal` of the residual.
+    // Collect the free rows; return false if there are fewer than two. Once the set has settled, one long run of
+    // conjugate gradients is better than many short ones: it ends when the residual has fallen by the factor `goal`.
     bool begin(const FreeView& view, double goal);
-    // Steps of conjugate gradients until they are done (true) or `entries` is used up.
+    // Run conjugate gradient steps; return true when done, false when `entries` is used up.
     bool solve(const FreeView& view, double* entries);
-    // The move, bent onto the intervals, of the best length.
+    // Take the best step along the projected path.
     void move(const FreeView& view);
 
     const std::vector<std::int64_t>& list() const { return list_; }
-    // passes over all rows since this was asked before
+    // passes over all rows since the last call
     double spent() {
         const double passes = passes_;
         passes_ = 0.0;
@@ -65,7 +65,7 @@ class FreeRound {
     };
     void copy(const Rows& rows);
     void dots(const FreeView& view, const double* v, double* out);
-    void add(const FreeView& view, const double* a);  // to v_
+    void add(const FreeView& view, const double* a);  // v_ = sum of a_k x over the free rows
     double centre_product(const FreeView& view, const std::vector<double>& a) const;
     Trial attempt(const FreeView& view, double scale, std::vector<double>& ends);
 

@@ -1,11 +1,12 @@
-// The best intercept for given scores, and dual variables that allow it: neither costs a visit to X.
+// The optimal intercept for given scores, and feasible dual variables for it; neither reads X.
 //
-// The loss sum s l(sign (z + b) + offset) is convex in b. Losses with curvature: Newton's method between the b whose
-// slopes enclose the best. Losses with a kink: each row has one break point, where its slope jumps by s times the width of
-// its interval of u, and the best b is a weighted order statistic of them.
+// The loss sum s l(sign (z + b) + offset) is convex in b. Losses with curvature: Newton's method, safeguarded by a
+// bracket. Losses with a kink: each row has one break point, where its slope jumps by s times the width of its interval
+// of u, and the optimal b is a weighted quantile of the break points.
 //
-// A dual point is feasible for a free intercept only if e = sum s sign u = 0. The u that ascent leaves are moved there as one
-// shift of b would move them. To shrink the u of one class would also do, but costs much where u is at an end.
+// With an intercept, a dual point is feasible only if e = sum s sign u = 0. The u returned by ascent are changed as a
+// shift of b would change them. Scaling down the u of one class would also make e = 0, but loses much of the dual value
+// when many u are at a bound.
 #pragma once
 #include "core/interrupt.hpp"
 #include "interior/passes.hpp"
@@ -13,8 +14,9 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The least t among x with  sum of weight over x <= t  at least target, by partition; x and weight are permuted.
-// A target beyond the total gives the largest x of positive weight; a NaN that is taken for a pivot is the answer.
+// Weighted quantile by partitioning: the smallest t among x for which the weights of all x <= t sum to at least target.
+// Permutes x and weight. A target above the total gives the largest x of positive weight; a NaN chosen as pivot is
+// returned.
 inline double quantile(i64 n, double* x, double* weight, double target) {
     i64 lo = 0, hi = n;
     const auto swap = [&](i64 a, i64 b) {
@@ -50,7 +52,7 @@ inline double quantile(i64 n, double* x, double* weight, double target) {
     return n > 0 ? x[lo] : 0.0;
 }
 
-// At the scores z + b: the sums of s l, s sign l' and s l'', which is all that Newton's method for b needs.
+// Add the sums of s l, s sign l' and s l'' at the scores z + b, which Newton's method for b needs.
 inline void shifted_sums(i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* z, double b, double* out) {
     const LossOps loss = ops(spec.id);
     Chunk c;
@@ -69,7 +71,7 @@ inline void shifted_sums(i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
 
 inline bool has_kink(LossId id) { return id == LossId::hinge || id == LossId::absolute || id == LossId::perceptron; }
 
-constexpr i64 kFew = 48;  // break points among which an order statistic is soon found
+constexpr i64 kFew = 48;  // number of break points for which the quantile is computed directly
 
 struct BreakPoints {
     i64 n;
@@ -80,7 +82,7 @@ struct BreakPoints {
     double weight(i64 i) const { return t.weight ? t.weight[i] : 1.0; }
     double at(i64 i) const { return t.sign[i] * (box.kink - (t.offset ? t.offset[i] : 0.0)) - z[i]; }
 
-    // Sum of the weights of the break points x <= at, and how many they are, by whole vectors: x is padded with infinity.
+    // Sum of the weights of the break points x <= at, and their number. x is padded with infinity to whole vectors.
     static double mass_up_to(i64 size, const double* x, const double* w, double at, i64* count) {
         vd mass{}, number{};
         for (i64 i = 0; i < size; i += VL) {
@@ -92,10 +94,10 @@ struct BreakPoints {
         return total(mass);
     }
 
-    // The best b: the least break point up to which the jumps add up to minus the slope by b at the far left. It is enclosed,
-    // first within `reach` of the b given, and where few break points are left the order statistic is taken. Each
-    // trial is a pass over an array, which costs less than to part it. Other rows, whose u stays, add `rest` to e. Room
-    // for 4 n + 32 numbers.
+    // The optimal b: the smallest break point up to which the jumps sum to minus the slope at b = -inf. It is
+    // bracketed, first within `reach` of the given b; once few break points remain in the bracket, their weighted
+    // quantile is computed. Each trial is one pass over an array, which costs less than partitioning it. Other rows,
+    // whose u is fixed, add `rest` to e. `room` is scratch of 4 n + 32 numbers.
     double best(double b, double reach, double rest, double* room) const {
         const i64 size = (n + VL - 1) / VL * VL;
         double *x = room, *w = room + size, *some = w + size, *heavy = some + n, target = 0;
@@ -109,7 +111,7 @@ struct BreakPoints {
         }
         target = total(slopes) + rest;
         double low = -__builtin_inf(), high = __builtin_inf(), below = 0, above = 0;
-        i64 first = 0, last = n, count = 0;  // break points up to low, up to high
+        i64 first = 0, last = n, count = 0;  // number of break points up to low and up to high
         const auto look = [&](double at) {
             poll();
             const double mass = mass_up_to(size, x, w, at, &count);
@@ -124,7 +126,7 @@ struct BreakPoints {
             if (low > -__builtin_inf() && high < __builtin_inf()) break;
         }
         for (int trial = 0; trial < 40 && last - first > kFew && low < high; ++trial) {
-            // where the jumps were even, or the middle: by turns, so that neither clusters nor gaps can hold it up
+            // alternate interpolation and bisection, so that neither clusters nor gaps slow the search down
             const double share = trial % 3 < 2 ? (target - below) / (above - below) : 0.5;
             const double at = low + (high - low) * (share > 0.02 ? (share < 0.98 ? share : 0.98) : 0.02);
             if (!(at > low && at < high)) break;
@@ -139,19 +141,20 @@ struct BreakPoints {
         return quantile(count, some, heavy, target - below);
     }
 
-    // u with e = 0, where it costs least. Free rows are at their kink and cost nothing, to first order, and all of them
-    // together little to second. If they have not room enough the others follow: to lower e by one unit at row i changes
-    // the dual by (b - break point of i) whatever its class, so they give in the order of their break points.
+    // Change u to satisfy e = 0 at the smallest loss of dual value. Free rows are at their kink: changing their u costs
+    // nothing to first order and little to second order if all of them share the change. If their intervals do not
+    // suffice, the other rows follow: lowering e by one unit at row i changes the dual by (b - break point of i) in
+    // either class, so they are changed in the order of their break points.
     void balance(double* u, double* room) const {
         double total = 0;
         for (i64 i = 0; i < n; ++i) total += weight(i);
-        for (int attempt = 0; attempt < 4; ++attempt) {  // again for what rounding left
+        for (int attempt = 0; attempt < 4; ++attempt) {  // repeat to remove rounding errors
             poll();
             double e = 0;
             for (i64 i = 0; i < n; ++i) e += weight(i) * t.sign[i] * u[i];
             const bool over = e > 0.0;
             const double size = __builtin_fabs(e);
-            if (!(size > 1e-14 * total)) return;  // what is left is rounding, and shrinking a class will do
+            if (!(size > 1e-14 * total)) return;  // the rest is rounding error; scaling a class removes it
             const auto goal = [&](i64 i) { return (t.sign[i] > 0.0) != over ? box.hi : box.lo; };
             const auto space = [&](i64 i) { return weight(i) * __builtin_fabs(goal(i) - u[i]); };
             const auto key = [&](i64 i) { return over ? at(i) : -at(i); };
@@ -183,8 +186,8 @@ struct BreakPoints {
     }
 };
 
-// Newton's method for b at the scores z, to a step below fine (1 + |b|): {b, sum s l close to it}. Other rows, whose u
-// stays, add `rest` to e.
+// Newton's method for b at the scores z, until a step is below fine (1 + |b|). Returns b, and sum s l at a point close
+// to it. Other rows, whose u is fixed, add `rest` to e.
 inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b, double fine,
                            double rest = 0.0) {
     double low = -__builtin_inf(), high = __builtin_inf(), value = 0;
@@ -196,7 +199,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
         const double slope = sums[1] - rest, curvature = sums[2];
         if (!free || slope == 0.0 || !(slope - slope == 0.0)) break;
         (slope > 0.0 ? high : low) = b;
-        // Far out, where there is no curvature, a slope says nothing about the distance.
+        // Far from the optimum there is hardly any curvature, so the Newton step is clipped.
         const double far = 4.0 + 2.0 * __builtin_fabs(b), away = slope > 0.0 ? -far : far;
         double move = curvature > 0.0 ? -slope / curvature : away;
         move = move < -far ? -far : move > far ? far : move;
@@ -206,7 +209,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
     return {b, value};
 }
 
-// Room for 4 n + 32 numbers.
+// The optimal intercept for the scores z. `room` is scratch of 4 n + 32 numbers.
 inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b,
                               double reach, double fine, double* room, double rest = 0.0) {
     if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine, rest);
@@ -216,8 +219,8 @@ inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free,
     return {b, sums[0]};
 }
 
-// The same for the rows of a list alone: e is the sum of s sign u over all rows, and the u of the others stay. The loss
-// is that of the list. Room for 8 count + 32 numbers.
+// The optimal intercept if only the u of the listed rows can change; e is the sum of s sign u over all rows. Returns
+// the loss of the listed rows. `room` is scratch of 8 count + 32 numbers.
 inline Settled best_among(const i64* rows, i64 count, const Targets& t, LossSpec spec, bool free, const double* z,
                           const double* u, double e, double b, double reach, double fine, double* room) {
     double *score = room, *sign = room + count, *offset = room + 2 * count, *weight = room + 3 * count, rest = e;
@@ -232,7 +235,8 @@ inline Settled best_among(const i64* rows, i64 count, const Targets& t, LossSpec
     return best_intercept(count, {sign, offset, weight}, spec, free, score, b, reach, fine, room + 4 * count, rest);
 }
 
-// u with e = 0. Losses with curvature: u_i is the slope at z_i + seen_i, and those at z_i + seen_i + b add up to 0.
+// Change u to satisfy e = 0. For losses with curvature, u_i is minus the slope at z_i + seen_i; find the shift b for
+// which u_i = -l' at z_i + seen_i + b satisfies e = 0.
 inline void balance(i64 n, const Targets& t, LossSpec spec, const double* z, const double* seen, double* u,
                     double* room) {
     if (has_kink(spec.id)) return BreakPoints{n, t, Box(spec), z}.balance(u, room);

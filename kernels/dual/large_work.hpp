@@ -1,4 +1,4 @@
-// Work of the driver of dual ascent that is cut in two where it is large, and vectors for it.
+// Loops of the dual ascent driver that are split between two threads if they are large, and uninitialised vectors.
 #pragma once
 #include <memory>
 #include <new>
@@ -8,7 +8,7 @@
 
 namespace linsep {
 
-// Numbers that are written before they are read: large vectors cost their pages when they are set to 0.
+// Allocator that leaves elements uninitialised, because zeroing a large vector would touch all its pages.
 template <class T>
 struct Unset : std::allocator<T> {
     template <class U>
@@ -29,14 +29,14 @@ using Room = std::vector<T, Unset<T>>;
 
 struct LargeWork {
     Helper helper{};
-    double large = 500'000;  // stored numbers that the work reads: a thread costs 30 us
+    double large = 500'000;  // entries read from which two threads are used: starting a task costs 30 us
 
-    // f(lo, hi, part) on 0 .. n-1
+    // call f(lo, hi, part) on slabs of 0 .. n-1
     template <class F>
     void each(i64 n, double entries, const F& f) const {
         cut(n, entries).each_slab(slab(n, entries), f);
     }
-    // f(lo, hi, out) adds to `size` numbers
+    // out = sum over slabs of 0 .. n-1, where f(lo, hi, out) adds to `size` numbers
     template <class V, class F>
     void sum(i64 n, double entries, i64 size, V& out, V& other, const F& f) const {
         const TwoParts parts = cut(n, entries);
@@ -47,8 +47,8 @@ struct LargeWork {
     }
 
   private:
-    // Rows of a part that are read between two polls: about 16 million stored numbers, and whole groups of the rows
-    // that kernels add up at once.
+    // Rows of a part that are read between two polls: about 16 million entries, rounded to whole groups of the rows
+    // that kernels process together.
     static i64 slab(i64 n, double entries) {
         const double fit = 16e6 * static_cast<double>(n) / (entries + 1.0);
         return 1024 * (1 + static_cast<i64>(fit < 1e12 ? fit / 1024.0 : 1e9));

@@ -1,9 +1,9 @@
-// The closing pass (sums/closing.hpp) of many models at once: a grid of C and folds, one read of X for all of them.
+// The closing pass (sums/closing.hpp) of many models at once: a grid of C and folds in one pass over X.
 //
-// Model q is trained on the rows outside its part part_of[q]; of the rows inside it only its scores are wanted. All
-// models of a grid are near a few base points, so model q is theta_q = base + step_q, and its dual point the Newton-dual
-// one of that base and step. Rows are taken by part, and within it by sign, so that all rows of a chunk have the same
-// models: their score changes are one product, the sums v of their dual points another.
+// Model q is trained on the rows outside its fold part_of[q]; for the rows inside, only its scores are computed. All
+// models of a grid are near a few base points: model q is theta_q = base + step_q, and its dual point is the linearised
+// one of that base and step. Rows are processed by fold, and within it by sign, so that all rows of a chunk have the
+// same models: one matrix product gives their score changes, another the sums v of their dual points.
 #pragma once
 #include <type_traits>
 
@@ -17,16 +17,16 @@ namespace {
 
 // ---- the rows of a chunk
 
-// Columns of a part: the models trained on it, the bases, the models it is held out from. Planes hold a number for each
-// row of a chunk.
+// Columns of a fold: the models trained on it, the base points, the models it is held out from. Planes hold one number
+// for each row of a chunk.
 struct GridRoom {
-    bool plain = true;             // all steps are 0: base and model are one, and have one column
-    i64 bases = 0, width;          // named bases; columns at most
-    i64 active = 0, held = 0, k;   // of this part: models and columns
-    i64 *models, *starts, *order;  // active first, then held; where the lists of rows begin; the lists
+    bool plain = true;             // all steps are 0: a model equals its base, and they share a column
+    i64 bases = 0, width;          // number of base points in use; largest number of columns
+    i64 active = 0, held = 0, k;   // for this fold: models trained on it, models it is held out from, columns
+    i64 *models, *starts, *order;  // active models first, then held; beginnings of the lists of rows; the lists
     double *W, *rowwise, *planes, *base, *G[2], *sums;
     double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
-    double heavy, longest;  // the sum of the weights of the chunk, and its largest norm
+    double heavy, longest;  // sum of the weights of the chunk, and its largest norm
     bool light;             // whether a weight is so small that products with it may underflow
 
     GridRoom(const GridJob& job, i64 d, i64 rows, Arena* arena) : width(job.padded_bases + job.padded_models) {
@@ -48,7 +48,7 @@ struct GridRoom {
     i64 active_columns() const { return padded_to_vectors(active); }
     double* base_plane(i64 b, int which) const { return base + (b * kBasePlanes + which) * kGridRows; }
 
-    // Row numbers by part (those of no part first) and, if asked, by sign.
+    // Sort row indices by fold (rows of no fold first) and, if `by_sign`, by sign.
     void sort_rows(const GridJob& job, const Targets& t, bool by_sign, i64 lo, i64 hi) {
         const i64 lists = 2 * (job.parts + 1);
         auto key = [&](i64 r) {
@@ -62,7 +62,7 @@ struct GridRoom {
         for (i64 f = lists; f > 0; --f) starts[f] = starts[f - 1];
         starts[0] = 0;
     }
-    // The columns of part f.
+    // Set up the columns of fold f.
     void open_part(const GridJob& job, i64 d, i64 f) {
         active = held = 0;
         for (i64 q = 0; q < job.models; ++q)
@@ -80,7 +80,7 @@ struct GridRoom {
             for (i64 c = active + bases + held; c < k; ++c) w[c] = 0.0;
         }
     }
-    // Padding rows have weight 0, score 0 and sign 1: they are on the right side.
+    // Load the rows of a chunk. Padding rows have weight 0, score 0 and sign 1, so they count as correct.
     template <class R>
     void open_rows(const R& X, const Targets& t, const i64* list, int nr) {
         const int np = padded(nr);
@@ -103,7 +103,7 @@ struct GridRoom {
         for (int i = 0; i < nr; ++i) longest = norm[i] > longest ? norm[i] : longest;
         transpose(np, k, rowwise, k, planes, kGridRows);
     }
-    // Scores of rows by the models that have not seen them, and how many are on the wrong side (0 is on the positive one).
+    // Scores of held-out rows, and the number of rows on the wrong side (a score of 0 counts as positive).
     void judge(const GridJob& job, const i64* list, int nr) {
         const int np = padded(nr);
         for (i64 h = 0; h < held; ++h) {
@@ -121,9 +121,9 @@ struct GridRoom {
     }
 };
 
-// ---- what a model makes of a chunk
+// ---- the sums of a model over a chunk
 
-// Bounds the rounding error of the margins of a model: (d + 16) u (|x| reach + reach_b + |offset|).
+// Bound on the rounding error of the margins of a model: (d + 16) u (|x| reach + reach_b + |offset|).
 struct MarginError {
     double share, reach, shift;
     MarginError(const GridJob& job, i64 d, i64 q)
@@ -131,8 +131,8 @@ struct MarginError {
     vd of(vd norm, vd offset) const { return share * (norm * reach + (vabs(offset) + shift)); }
 };
 
-// By the functions of the loss; rows whose u leaves the domain take the slope at the model itself, or 0. `steep` is the
-// larger of |u| and the steepest slope within the rounding error of the margin.
+// Loss, feasible dual variable and conjugate of rows: an infeasible u is replaced by minus the slope at the model, or
+// by 0. `steep` is the larger of |u| and the largest |slope| within the rounding error of the margin.
 struct Closed {
     vd value, u, conj, steep;
 };
@@ -152,7 +152,7 @@ inline Closed closed_at(vd m1, const vd* proposed, vd error, vd weight, Shape sh
     return {p.value, u, c.value, vmax(vabs(u), L::steepest(p, m1, error, shape))};
 }
 
-// Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
+// Add to the sums of model number c of the fold; replace its plane of score changes by the masses s sign u.
 template <class L, bool plain>
 void close_model(const GridJob& job, const GridRoom& room, i64 d, Shape shape, i64 c, int np) {
     const i64 q = room.models[c], b = plain ? 0 : job.base_of[q];
@@ -193,7 +193,8 @@ void close_model(const GridJob& job, const GridRoom& room, i64 d, Shape shape, i
     for (int v = 0; v < kGridSums; ++v) store(sums + v * VL, load(sums + v * VL) + more[v]);
 }
 
-// The logistic loss near its base, all rows of the chunk of one sign and without offsets: by series (grid/taylor.hpp).
+// close_model for the logistic loss near its base point, by series (grid/taylor.hpp); all rows of the chunk have one
+// sign and no offsets.
 inline void close_by_series(const GridJob& job, const GridRoom& room, i64 c, int np, int side, bool nearer) {
     const i64 q = room.models[c], b = job.base_of[q];
     double* dz = room.planes + c * kGridRows;
@@ -202,22 +203,23 @@ inline void close_by_series(const GridJob& job, const GridRoom& room, i64 c, int
     const double* base = room.base_plane(b, 0);
     const SeriesSums s = nearer ? series_model<kShortLossOrder, kShortConjOrder>(base, sign, np, dz)
                                 : series_model<kLossOrder, kConjOrder>(base, sign, np, dz);
-    const double* once = room.base_plane(b, kOnce);  // sums that all models of the base share
+    const double* once = room.base_plane(b, kOnce);  // sums shared by all models of the base
     const vd value = load(once), term = s.conj - (value + load(once + VL));
     auto add = [&](int v, vd more) { store(sums + v * VL, load(sums + v * VL) + more); };
     add(0, value + s.loss);
     add(1 + side, term);
     add(3 + side, load(once + 2 * VL) - s.mass);
-    // The slope at the model is at most exp(1/8) p, u at least 7/8 p, and within an error of 1/64 (see below) the slope
-    // changes by a factor of at most exp(1/64): the steepest slope is at most 1.32 u.
+    // The |slope| at the model is at most exp(1/8) p, u is at least 7/8 p, and within an error of 1/64 (series_order)
+    // the slope changes by a factor of at most exp(1/64): the largest |slope| is at most 1.32 u.
     add(5, 1.35 * (load(once + 3 * VL) - s.reach));
     add(8, 1.35 * (load(once + 2 * VL) - s.mass));
-    // The parts of the sums: the losses at the base (twice), u m0 (at most |conj| + l0 and a little), and changes below l0/7.
+    // Terms of the sums: the losses at the base (twice), u m0 (at most slightly above |conj| + l0), and changes below
+    // l0/7.
     add(6, 4.0 * value - term + splat(kTiny * room.heavy));
 }
 
-// What of the closing pass depends on the loss: close_model of models without a step and with one, and whether u >= 0,
-// so that the side of a row is its sign.
+// The part of the closing pass that depends on the loss: close_model for models without and with a step, and whether
+// u >= 0, so that the side of a row is its sign.
 struct GridLoss {
     using Close = void (*)(const GridJob&, const GridRoom&, i64 d, Shape, i64 c, int np);
     Close without_step, with_step;
@@ -232,7 +234,7 @@ inline GridLoss grid_loss(LossId id) {
     });
 }
 
-// The bases on the rows of the chunk.
+// Loss, slope and curvature of the base points on the rows of the chunk.
 inline void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool series) {
     const LossOps loss = ops(spec.id);
     for (i64 b = 0; b < room.bases; ++b) {
@@ -244,8 +246,9 @@ inline void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np,
     }
 }
 
-// The header of sums/closing.hpp for every model, from its vectors of sums; behind v- stands the number of rows held out from the
-// model that are on the wrong side. magnitude: |x|.|w| + |b| <= |x| reach + reach_b, and spread is bounded by the same sum.
+// Write the header of sums/closing.hpp for every model, from its vectors of sums; v- is followed by the number of
+// held-out rows on the wrong side. magnitude uses |x|.|w| + |b| <= |x| reach + reach_b, and spread is bounded by the
+// same sum.
 inline void grid_headers(const GridJob& job, const GridRoom& room, i64 d, i64 rows, double* out) {
     for (i64 q = 0; q < job.models; ++q) {
         double header[kGridSums];
@@ -259,22 +262,23 @@ inline void grid_headers(const GridJob& job, const GridRoom& room, i64 d, i64 ro
     }
 }
 
-// v of the models of the part, from G (d, columns of the active models).
+// Add G (d, columns of the active models) to v of these models.
 inline void add_to_models(const GridJob& job, const GridRoom& room, i64 d, const double* G, double* v) {
     const i64 k = room.active_columns();
     for (i64 j = 0; j < d; ++j)
         for (i64 c = 0; c < room.active; ++c) v[j * job.padded_models + room.models[c]] += G[j * k + c];
 }
 
-// Whether the scores of model q are near those of its base on the whole chunk, as for close_by_series: 0, 1, or 2 if not.
+// Order of the series for model number c on the chunk: 0 short, 1 long, 2 if its scores are too far from those of its
+// base.
 inline int series_order(const GridJob& job, const GridRoom& room, i64 d, i64 c, int np) {
     const MarginError margin(job, d, room.models[c]);
     if (room.light || !(margin.share * (room.longest * margin.reach + margin.shift) <= 1.0 / 64.0)) return 2;
     return distance(room.planes + c * kGridRows, np);
 }
 
-// The closing pass of all models. out: the header of sums/closing.hpp (8, K), v+ (d, K), v- (d, K) and (K) the rows held out
-// that are on the wrong side, K = padded_models.
+// The closing pass of all models. out: the header of sums/closing.hpp (8, K), v+ (d, K), v- (d, K), and (K) the numbers
+// of held-out rows on the wrong side; K = padded_models.
 template <class R>
 void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
                   Arena* arena) {

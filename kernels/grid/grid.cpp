@@ -1,4 +1,4 @@
-// Passes that serve many models at once.
+// Passes for many models on the same rows.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "grid/closing.hpp"

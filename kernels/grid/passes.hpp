@@ -1,4 +1,5 @@
-// Many models on the same rows: the grid of C and folds, one read of X for all of them (the closing pass: grid/closing.hpp).
+// Sums of each fold in one pass over X, for the models of a grid of C and folds (grid/closing.hpp has their closing
+// pass).
 //
 // Every row belongs to one part of the data (a fold) or to none (-1). Model q is trained on the rows outside its part.
 #pragma once
@@ -8,8 +9,8 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// Sums of each part, at one point: loss, gradient by (w, b); out is (parts + 1, d + 2), rows of no part come first.
-// curvature gets s l''(m) of every row; moments (parts + 1, d + 1), may be null: their sums times x, and themselves.
+// Sums of each part at theta: loss and gradient with respect to (w, b); out is (parts + 1, d + 2), rows of no part
+// first. curvature gets h = s l''(m) of every row; moments (parts + 1, d + 1), may be null, gets the sums of h (x, 1).
 template <class R>
 void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const i64* part, i64 parts,
                 const double* theta, double* out, double* curvature, double* moments) {
@@ -54,8 +55,9 @@ void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, con
     }
 }
 
-// The Gram of each part (core/gram.hpp): out is (parts + 1) triangles, rows of no part first. Part by part over all rows, so
-// that each fills its panels; a row is read for its own part only. scratch: hi - lo doubles more than gram needs.
+// Gram matrix of each part (core/gram.hpp): out is (parts + 1) triangles, rows of no part first. Each part is processed
+// over all rows, so that it fills its panels; a row is read only for its own part. scratch: gram_scratch + hi - lo
+// doubles.
 template <class R>
 void part_gram(const R& X, i64 lo, i64 hi, const i64* part, i64 parts, const double* h, const double* mu, bool single,
                double* out, double* scratch) {

@@ -1,4 +1,4 @@
-// The matrix products of a grid (grid/closing.hpp): rows by their numbers, with a column for every model.
+// Matrix products of a grid (grid/closing.hpp): listed rows times one column for every model.
 #pragma once
 #include "core/rows.hpp"
 
@@ -32,13 +32,13 @@ void score_columns(const T* const* rows, int nr, i64 d, const double* W, i64 k, 
     for (; i + 4 <= nr; i += 4) score_tile<4, V>(rows + i, d, W, k, c, Z + i * k);
     for (; i < nr; ++i) score_tile<1, V>(rows + i, d, W, k, c, Z + i * k);
 }
-// Rows that are wanted soon come from memory while others are worked on.
+// Prefetch a row that will be needed soon.
 template <class T>
 inline void fetch_row(const T* p, i64 d) {
     for (i64 j = 0; j < d; j += 64 / (i64)sizeof(T)) __builtin_prefetch(p + j, 0, 2);
     __builtin_prefetch(p + d - 1, 0, 2);
 }
-// more: how many rows follow in the list.
+// Scores of nr listed rows; `more` is the number of rows that follow in the list, which are prefetched.
 template <class T>
 void list_scores(const DenseRows<T>& X, const i64* list, int nr, i64 more, const double* W, i64 k, double* Z) {
     const T* rows[kGridRows];
@@ -95,7 +95,7 @@ void add_list(const CsrRows<T>& X, const i64* list, int nr, const double* A, i64
     for (int i = 0; i < nr; ++i) X.add_k(list[i], 1, A + i * k, k, G);
 }
 
-// VL vectors of VL numbers, rows and columns exchanged.
+// Transpose VL vectors of VL numbers.
 inline void transpose(vd* a) {
 #if LINSEP_LANES == 8
     vd b[8], c[8];
@@ -128,7 +128,7 @@ inline void transpose(vd* a) {
     a[0] = b;
 #endif
 }
-// to (b, a) = from (a, b) transposed, both multiples of VL; rows are apart by the strides.
+// to (b, a) = transpose of from (a, b); a and b are multiples of VL.
 inline void transpose(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
     for (i64 q = 0; q < b; q += VL)
         for (i64 i = 0; i < a; i += VL) {

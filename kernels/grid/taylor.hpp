@@ -1,24 +1,24 @@
-// The logistic loss and its conjugate at the Newton-dual point, near a base with margin m0: with l0 = l(m0), p = -l'(m0),
-// h = l''(m0) = p (1 - p), r = 1 - 2 p and t = m - m0,
+// Taylor series of the logistic loss, and of its conjugate at the linearised dual point, around a base with margin m0:
+// with l0 = l(m0), p = -l'(m0), h = l''(m0) = p (1 - p), r = 1 - 2 p and t = m - m0,
 //
 //   l(m) = l0 - p t + h sum_k d_k t^k,      d_2 = 1/2, the others polynomials of h, times r for odd k (k! d_k h = l^(k)(m0))
 //   u = p - h t,   l*(-u) = u log u + (1 - u) log(1 - u) = -l0 - u m0 + h sum_k c_k t^k,
 //   c_k = e_(k-1) / (k (k - 1)),   e_m = (1 - p)^m - (-p)^m:   e_1 = 1, e_2 = r, e_(m+1) = r e_m + h e_(m-1)
 //
-// (u = p (1 - (1 - p) t) and 1 - u = (1 - p)(1 + p t); expand (1 + x) log(1 + x).) The series of l converge within pi, its
-// terms below (2/k) (t/pi)^k; those of l* within 1, below h t^k / (k (k - 1)): what is cut off is below the rounding of l.
-// Coefficients belong to a row and a base; many models share them.
+// (u = p (1 - (1 - p) t) and 1 - u = (1 - p)(1 + p t); expand (1 + x) log(1 + x).) The series of l converges for |t| <
+// pi, with terms below (2/k) (t/pi)^k; that of l* for |t| < 1, with terms below h t^k / (k (k - 1)). The truncation
+// error is below the rounding error of l. Coefficients depend on the row and the base, and many models share them.
 #pragma once
 #include "core/losses.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr double kRadius = 1.0 / 8.0, kShortRadius = 1.0 / 16.0;                            // |t| of a chunk
-constexpr int kLossOrder = 10, kConjOrder = 15, kShortLossOrder = 9, kShortConjOrder = 11;  // the last powers kept
+constexpr double kRadius = 1.0 / 8.0, kShortRadius = 1.0 / 16.0;                            // largest |t| of a chunk
+constexpr int kLossOrder = 10, kConjOrder = 15, kShortLossOrder = 9, kShortConjOrder = 11;  // highest powers used
 
-// Planes of a base, kGridRows numbers each. With s the weight and |x| the norm of a row: Mass s p, Bend s h, BendNorm s h |x|,
-// BendMargin s h m0; Once: sums over the rows of s l0, s p m0, s p, s p |x|, in vectors.
+// Planes of a base point, kGridRows numbers each. With s the weight and |x| the norm of a row: Mass s p, Bend s h,
+// BendNorm s h |x|, BendMargin s h m0; Once: sums over the rows of s l0, s p m0, s p, s p |x|, in vectors.
 enum BasePlane {
     kMargin,
     kValue,
@@ -35,7 +35,7 @@ enum BasePlane {
 };
 static_assert(kEnd == kBasePlanes);
 
-// Fills the planes of a base after kCurve.
+// Fill the planes of a base point after kCurve.
 inline void series_coefficients(double* base, const double* weight, const double* norm, int np) {
     auto plane = [&](int which, int i) { return base + which * kGridRows + i; };
     vd value{}, margin{}, mass{}, reach{};
@@ -73,7 +73,7 @@ inline void series_coefficients(double* base, const double* weight, const double
     for (int v = 0; v < 4; ++v) store(plane(kOnce, v * VL), once[v]);
 }
 
-// How far the scores of a chunk move: 0 within kShortRadius, 1 within kRadius, 2 beyond, or NaN.
+// Classify the largest |t| of a chunk: 0 within kShortRadius, 1 within kRadius, 2 beyond, or NaN.
 inline int distance(const double* dz, int np) {
     vi beyond{}, apart{};
     for (int i = 0; i < np; i += VL) {
@@ -84,7 +84,8 @@ inline int distance(const double* dz, int np) {
     return any(beyond) ? 2 : any(apart);
 }
 
-// Sums over the rows of s (l - l0), s (l* + l0 + p m0), s h t, s h t |x|; the score changes dz become the masses s sign u.
+// Sums over the rows of s (l - l0), s (l* + l0 + p m0), s h t, s h t |x|; the masses s sign u replace the score changes
+// dz.
 struct SeriesSums {
     vd loss, conj, mass, reach;
 };

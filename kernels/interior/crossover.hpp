@@ -1,6 +1,7 @@
-// From a point near the optimum to the optimum itself, for the losses with one kink (interior/passes.hpp states the problem).
+// Crossover from a point near the optimum to the exact solution, for losses with one kink
+// (interior/passes.hpp states the problem).
 //
-// Rows are guessed to be free (v = 0, u inside the box) or fixed (u at an end). The equations of the guess,
+// Rows are assumed to be free (v = 0, u inside the box) or fixed (u at a bound). The equations of this assumption,
 //
 //     lam w = c + sum s sign u x,   c_b + sum s sign u = 0,   v = 0 on the free rows F,
 //
@@ -8,11 +9,11 @@
 //
 //     theta += H^-1 (c + sum s sign u x~ - lam w - rho sum_F s sign v x~),     u_F -= rho v_F.
 //
-// Stationarity then holds at every step, and v_F shrinks by about lam / rho|x|^2 each time; free rows that depend on each
-// other are no obstacle. A wrong guess shows. If u would leave the box, it goes as far as the first row that blocks, and
-// that row becomes fixed; if a fixed row is on the wrong side, the worst one becomes free: an active set method.
-// Without a penalty no theta may have v = 0 on all rows taken for free. The steps then stand still in theta and drift in u, along
-// sum s sign v x~ = 0: feasible, and uphill in the dual as far as the first row that blocks.
+// Stationarity then holds at every step, and v_F shrinks by a factor of about lam / rho|x|^2 each time, even if free
+// rows are linearly dependent. Wrong assumptions are corrected as in an active set method: if u would leave the box, it
+// moves until the first row blocks, and that row becomes fixed; if fixed rows are on the wrong side, the worst one
+// becomes free. Without a penalty there may be no theta with v = 0 on all free rows. The steps then no longer change
+// theta, and u moves along sum s sign v x~ = 0: this is feasible and increases the dual until the first row blocks.
 #pragma once
 #include "interior/passes.hpp"
 #include "newton/fit.hpp"
@@ -28,10 +29,10 @@ struct Crossover {
     bool intercept;
     const double* c;  // linear term [d + 1], or null
     double *theta, *u, *v, *h, *before, *base, *g, *delta, *res, *mu, *H, *pack;
-    double* some;  // numbers of the rows of a list
+    double* some;  // numbers for the listed rows
     i64* list;
     Cholesky chol;
-    double farthest = 0;  // of the margins from the kink
+    double farthest = 0;  // largest distance of a margin from the kink
     int grams = 0, sweeps = 0;
 
     Crossover(const AnyRows& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
@@ -56,7 +57,7 @@ struct Crossover {
 
     double weight(i64 i) const { return t.weight ? t.weight[i] : 1.0; }
 
-    // A row is free if it is nearer to the kink than to the ends of the box, as shares of what is usual.
+    // Assume that a row is free if it is nearer to the kink than to the bounds of the box, in relative distances.
     void guess() {
         double& most = farthest;
         for (i64 i = 0; i < X.n; ++i)
@@ -69,7 +70,7 @@ struct Crossover {
         }
     }
 
-    // H for the free rows; false if there are none.
+    // Factor H for the free rows; return false if there are none.
     bool factor(double* rho) {
         double mass = 0, trace = 0;
         for (i64 i = 0; i < X.n; ++i) mass += h[i];
@@ -79,7 +80,8 @@ struct Crossover {
         ++grams;
         for (i64 j = 0; j < d; ++j) trace += H[j * order + j];
         const double size = trace > 0.0 ? trace / mass : 1.0;
-        // Without a penalty any rho ends in two steps; in this one v moves about as far as u does, as shares.
+        // Without a penalty, two steps suffice for any rho; with this one, v and u have relative changes of similar
+        // size.
         *rho = lam > 0.0 ? 1e5 * lam / size : farthest > 0.0 ? 1.0 / farthest : 1.0;
         for (i64 j = 0; j < order * order; ++j) H[j] *= *rho;
         for (i64 j = 0; j < d; ++j) H[j * order + j] += lam;
@@ -87,7 +89,7 @@ struct Crossover {
         return true;
     }
 
-    // to += sum of some[k] x~ over the rows of the list
+    // to += sum of some[k] x~ over the listed rows
     void add_list(i64 count, double* to) {
         X.list_add(list, count, some, to);
         for (i64 k = 0; k < count; ++k) to[X.d] += some[k];
@@ -99,7 +101,7 @@ struct Crossover {
         add_list(1, base);
     }
 
-    // One step of the method of multipliers, which only looks at the free rows. Returns the largest change of u.
+    // One step of the method of multipliers, which reads only the free rows. Returns the largest change of u.
     double multiply(double rho) {
         const i64 d = X.d, order = d + 1;
         for (i64 j = 0; j < order; ++j) g[j] = base[j] - (j < d ? lam * theta[j] : 0.0);
@@ -124,7 +126,7 @@ struct Crossover {
         return most;
     }
 
-    // If u has left the box: back to where the first row left it, which becomes fixed there.
+    // If u has left the box, return to the point where the first row left it, fix that row there, and return true.
     bool stop_at_box() {
         double length = 1.0;
         i64 first = -1;
@@ -144,7 +146,7 @@ struct Crossover {
         return true;
     }
 
-    // If u is in the box, it follows the drift until some row leaves it.
+    // If u is in the box, move it along -v until some row leaves the box.
     void drift() {
         double most = 0;
         for (i64 k = 0; k < X.n; ++k) {
@@ -152,7 +154,7 @@ struct Crossover {
             if (u[k] < box.lo - 1e-12 || u[k] > box.hi + 1e-12) return;
             if (__builtin_fabs(v[k]) > most) most = __builtin_fabs(v[k]);
         }
-        if (!(most > 1e-10 * farthest)) return;  // rounding
+        if (!(most > 1e-10 * farthest)) return;  // rounding error
         const double far = 3.0 * box.width() / most;
         for (i64 k = 0; k < X.n; ++k) {
             if (!(h[k] > 0.0)) continue;
@@ -161,7 +163,8 @@ struct Crossover {
         }
     }
 
-    // The margins of all rows; the fixed row farthest on the wrong side becomes free.
+    // Recompute the margins of all rows and free the fixed row that is farthest on the wrong side; return whether there
+    // is one.
     bool free_worst_row() {
         double z[kRoom], most = 0;
         for (i64 r = 0; r < X.n; r += kMaxChunk) {
@@ -185,7 +188,7 @@ struct Crossover {
         return true;
     }
 
-    // Whether the exact solution was found. v must hold the margins at theta.
+    // Return whether the exact solution was found. v must hold the margins at theta.
     bool run(int rounds) {
         guess();
         for (i64 j = 0; j <= X.d; ++j) base[j] = c ? c[j] : 0.0;
@@ -214,8 +217,8 @@ struct Crossover {
     }
 };
 
-// Moves u into the box and to sum s sign u = 0, by shares of the room that each row has; where that is not enough,
-// the heavier side shrinks (0 is in every box).
+// Change u to lie in the box and to satisfy sum s sign u = 0, by moving each row in proportion to its distance from the
+// nearer bound; if that is not enough, the side with the larger mass is scaled down (0 is in every box).
 inline void make_feasible(i64 n, const Targets& t, Box box, bool intercept, double* u) {
     for (i64 i = 0; i < n; ++i) u[i] = u[i] < box.lo ? box.lo : u[i] > box.hi ? box.hi : u[i];
     for (int k = 0; intercept && k < 4; ++k) {
@@ -242,7 +245,7 @@ inline void make_feasible(i64 n, const Targets& t, Box box, bool intercept, doub
     }
 }
 
-// Whether the exact solution was found.
+// Run the crossover; return whether the exact solution was found.
 inline bool crossover(const AnyRows& X, Targets t, LossSpec spec, double lam, bool intercept, const double* linear,
                       int rounds, double* theta, double* u, double* v, Arena* arena) {
     Crossover over(X, t, Box(spec), lam, intercept, linear, theta, u, v, arena);

@@ -1,20 +1,21 @@
-// A whole fit of a loss with one kink in one call: interior/passes.hpp has the method, interior/crossover.hpp the last step.
+// A complete fit of a loss with one kink in one call: interior/passes.hpp describes the method, interior/crossover.hpp
+// the last step.
 //
-// Start: the minimiser of the squared loss of the same kind (squared hinge, or least squares), and the point of the
-// central path above it for mu = width * median |v|. It halves the iterations of a cold start. Who asks for few digits
-// gets the first iterate that has them, its rows moved to the ends of their boxes where they will end. Otherwise the
-// iteration ends far below tol, because from there the exact solution is one small linear system away.
-// src/linsep/solvers/interior.py is the same method over many blocks.
+// Start: the minimiser of the corresponding squared loss (squared hinge or least squares), and the point of the central
+// path at its margins for mu = width * median |v|. This halves the number of iterations of a cold start. For a loose
+// tolerance, the fit ends with the first iterate that reaches it, after moving rows to the bound of their box where
+// they are likely to end. Otherwise the iteration continues far below tol, where one small linear system gives the
+// exact solution. src/linsep/solvers/interior/kinked.py is the same method over many blocks.
 #pragma once
 #include "interior/crossover.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr double kShare = 0.995;  // of the way to the boundary
-constexpr double kMost = 3.0;     // mu to begin with, as a multiple of the objective per row
-// Centrality correctors: at most so many, for steps below kLong, that aim at a step of longer() and must gain a share of
-// the difference.
+constexpr double kShare = 0.995;  // fraction of the step to the boundary
+constexpr double kMost = 3.0;     // largest initial mu, as a multiple of the objective per row
+// At most kCorrectors centrality correctors, for steps below kLong. They aim at a step of longer(), and must gain at
+// least the fraction kGain of the difference.
 constexpr int kCorrectors = 2;
 constexpr double kLong = 0.7, kGain = 0.1;
 inline double longer(double step) {
@@ -22,12 +23,12 @@ inline double longer(double step) {
     return more < 1.0 ? more : 1.0;
 }
 
-constexpr int kRounds = 40;        // of the crossover
-constexpr double kExact = 1e-12;   // relative gap below which no better point is looked for
-constexpr double kRough = 1e-4;    // relative gap from which no exact point is looked for
-constexpr double kVertex = 1e-11;  // and above which a vertex is not the optimal one
+constexpr int kRounds = 40;        // rounds of the crossover
+constexpr double kExact = 1e-12;   // relative gap below which no better point is sought
+constexpr double kRough = 1e-4;    // tolerance from which no exact point is sought
+constexpr double kVertex = 1e-11;  // relative gap above which a vertex is not optimal
 
-// Median of |v| over some rows that count; 0 if there are none.
+// Median of |v| over a sample of the rows with positive weight; 0 if there are none.
 inline double usual_distance(i64 n, const Targets& t, const double* v) {
     constexpr int most = 512;
     double some[most];
@@ -60,7 +61,7 @@ struct InteriorFit {
     double *theta, *delta, *along, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
     double *middle, *spread;  // lam = 0: the mean of the rows, sqrt(sum s sum s (x - middle)^2)
     double *kept_theta, *kept_u, *kept_out, *margins;  // the best point so far
-    Arena spare;                                       // for the start, and then for the crossover
+    Arena spare;                                       // scratch of the start, then of the crossover
     Cholesky chol;
     double P = 0, gap = 0, step = 0, least = __builtin_inf(), mass = 0;
     InteriorReport report{};
@@ -110,7 +111,7 @@ struct InteriorFit {
         for (i64 j = 0; j < size; ++j) to[j] = from[j];
     }
 
-    // The minimiser of the squared loss with the same kink.
+    // Set theta to the minimiser of the squared loss with the same kink.
     void start() {
         Targets shifted = t;
         const bool even = box.lo < 0.0;
@@ -130,7 +131,7 @@ struct InteriorFit {
         if (finite != 0.0) clear(theta, order);
     }
 
-    // The state at theta, on the central path.
+    // Set the state to the central path at theta.
     void place(bool cold) {
         clear(sums, 1);
         X.kink_margins(0, n, t, spec, theta, s.v, sums);
@@ -145,7 +146,8 @@ struct InteriorFit {
         mean = mass > 0.0 ? mean / mass : 0.0;
         if (cold || usual < 1e-3 * mean) usual = 0.5 * mean;
         if (!(usual > 1e-100)) usual = 1e-8;
-        // No mu whose gap, 2 mu per row, is many times the objective: src/linsep/solvers/central_path.py.
+        // Bound mu: its gap, 2 mu per row, should not be many times the objective
+        // (src/linsep/solvers/interior/central_path.py).
         const double most = kMost * (sums[0] + 0.5 * job.lam * dot_n(theta, theta, d)) / mass;
         double begin = box.width() * usual;
         if (!cold && most > 0.0 && begin > most) begin = most;
@@ -153,8 +155,8 @@ struct InteriorFit {
         step = 0;
     }
 
-    // Without a penalty the dual needs sum s sign u x~ = 0. How far r is from 0, as a share of what it could be: scales
-    // of the columns do not matter, and neither does a constant column, which is the intercept over again.
+    // Without a penalty, dual feasibility requires r = sum s sign u x~ = 0. Measure r relative to its possible size, so
+    // that the scales of the columns do not matter, nor a constant column, which duplicates the intercept.
     void measure_spread() {
         double total = 0;
         for (i64 i = 0; i < n; ++i) total += h[i] = t.weight ? t.weight[i] : 1.0;
@@ -172,7 +174,7 @@ struct InteriorFit {
         return most;
     }
 
-    // Makes the last step; the gap has no negative terms, so nothing cancels in it.
+    // Take the last step, and compute P and the gap. The gap has no negative terms, so there is no cancellation.
     void measure() {
         clear(sums, 3 + 2 * order);
         X.ipm_gather(0, n, t, spec, step, state, h, sums);
@@ -193,7 +195,7 @@ struct InteriorFit {
         ++report.sweeps;
     }
 
-    // delta = H^-1 rhs, in the user's coordinates.
+    // delta = H^-1 rhs, in the original coordinates.
     void direction() {
         for (i64 j = 0; j < d; ++j) centred[j] = rhs[j] - mu[j] * rhs[d];
         centred[d] = rhs[d];
@@ -201,7 +203,7 @@ struct InteriorFit {
         if (job.intercept) delta[d] -= dot_n(mu, delta, d);
     }
 
-    // One step, from the sums of measure; false if it is of no use.
+    // Take one step, from the sums of measure(); return false if it is too short.
     bool advance() {
         const double complement = sums[2];
         for (i64 j = 0; j < order; ++j) rhs[j] = sums[3 + j] - sums[3 + order + j] - (j < d ? job.lam * theta[j] : 0.0);
@@ -224,7 +226,7 @@ struct InteriorFit {
         for (i64 j = 0; j < order; ++j) theta[j] += step * along[j];
         return step > 1e-8 && reach - reach == 0.0;
     }
-    // A centrality corrector, if the step is short and it makes it longer.
+    // Add a centrality corrector if the step is short and the corrector lengthens it; return whether it was added.
     bool recentre(double target, double* reach) {
         const double length = kShare / *reach, goal = longer(length);
         if (!(length < kLong)) return false;
@@ -240,7 +242,7 @@ struct InteriorFit {
         *reach = found;
         return true;
     }
-    // Mehrotra's rule: the cube of what the predictor would leave.
+    // Mehrotra's rule: the cube of the fraction of the complementarity that remains after the predictor step.
     static double centring(double far, double complement, double second) {
         const double length = far > 1.0 ? 1.0 / far : 1.0;
         const double left = 1.0 - length + length * length * second / complement;
@@ -248,7 +250,7 @@ struct InteriorFit {
         return cube > 1e-6 ? (cube < 1.0 ? cube : 1.0) : 1e-6;
     }
 
-    // Iterates until gap <= target * P; false if it no longer falls.
+    // Iterate until gap <= target * P; return false if the gap no longer falls.
     bool descend(double target, int limit) {
         double landmark = __builtin_inf();
         for (int idle = 0; idle < 12; ++report.steps) {
@@ -256,10 +258,10 @@ struct InteriorFit {
             measure();
             if (!(gap - gap == 0.0)) return false;
             if (gap <= target * P) return true;
-            idle = gap < 0.9 * landmark ? 0 : idle + 1;  // slow progress is progress
+            idle = gap < 0.9 * landmark ? 0 : idle + 1;  // slow progress counts as progress
             if (idle == 0) landmark = gap;
             if (report.steps >= limit || !advance()) return false;
-            if (report.steps % 8 == 7) {  // against drift
+            if (report.steps % 8 == 7) {  // recompute v against accumulated rounding errors
                 measure();
                 clear(sums, 1);
                 X.kink_margins(0, n, t, spec, theta, s.v, sums);
@@ -269,7 +271,7 @@ struct InteriorFit {
         return false;
     }
 
-    // Keeps (theta, u) if its relative gap, by the closing pass, is the least so far, or if it is the exact point.
+    // Store (theta, u) if its relative gap, by the closing pass, is the smallest so far, or if it is the exact point.
     void keep(double* u, double* out, bool exact) {
         make_feasible(n, t, box, job.intercept, u);
         clear(out, 8 + 2 * d);
@@ -277,7 +279,7 @@ struct InteriorFit {
         ++report.sweeps;
         double primal;
         double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);
-        if (job.lam == 0.0) {  // first of all the dual point must be feasible
+        if (job.lam == 0.0) {  // the dual point must be feasible
             for (i64 j = 0; j < d; ++j) res[j] = out[8 + j] + out[8 + d + j];
             found = __builtin_fabs(primal + out[1] + out[2]) +
                     out[6] * imbalance(res, job.intercept ? out[3] - out[4] : 0.0);
@@ -306,8 +308,8 @@ struct InteriorFit {
         return least <= job.tol && ((right && report.exact) || least <= kExact);
     }
 
-    // The iterate with every row at an end of its box that is nearer to it than to the kink, as shares of what is usual.
-    // Whether that closes the gap: then the support is as small as at the optimum.
+    // Move the rows that are nearer to a bound of the box than to the kink, in relative distances, to that bound, and
+    // return whether the gap is then at most tol: the support is then as small as at the optimum.
     bool enough(double* u, double* out) {
         if (step > 0.0) measure();
         double most = 0;
@@ -331,14 +333,15 @@ struct InteriorFit {
         return report;
     }
 
-    // status: 1 gap <= tol, 2 not, 3 no point at all. theta is the start (if warm) and becomes the answer, with u and the closing sums.
+    // status: 1 gap <= tol, 2 gap > tol, 3 no point found. theta is the start (if warm) and becomes the solution, with
+    // u and the closing sums.
     InteriorReport run(double* u, double* out) {
         if (!job.warm) start();
         if (job.lam == 0.0) measure_spread();
         place(false);
         const bool rough = job.lam > 0.0 && job.tol >= kRough;
         constexpr double shares[] = {4.0, 0.5};
-        for (const double share : shares)  // rows at their ends leave less of a gap than the iterate has, as a rule
+        for (const double share : shares)  // moving rows to their bounds usually reduces the gap
             if (rough && descend(share * job.tol, job.max_steps) && enough(u, out)) return answer(u, out);
         double target = job.tol < 1e-8 ? 0.1 * job.tol : 1e-9;
         bool falling = descend(target, job.max_steps);

@@ -1,4 +1,4 @@
-// The passes of the interior point method, its crossover, and a whole fit by it.
+// The interior point method: passes over the rows, crossover, and a complete fit.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "interior/fit.hpp"

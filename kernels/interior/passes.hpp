@@ -1,4 +1,4 @@
-// The row passes of Mehrotra's predictor-corrector method for the losses with one kink,
+// Passes over the rows of Mehrotra's predictor-corrector method for losses with one kink,
 //
 //     l(m) = max over lo <= u <= hi of u (kink - m):     hinge 0, 1, 1;   absolute -1, 1, centre;   perceptron 0, 1, 0.
 //
@@ -11,30 +11,31 @@
 //     (lam I_w + sum s D x~x~') dtheta = c + sum s sign (u + D (mu (1/a - 1/t) - v - f)) x~ - lam w,
 //     du = D (mu (1/a - 1/t) - v - dv - f),     dv = sign x~.dtheta,
 //
-// f = du'(dp'/a + dq'/t) the second-order term of the predictor du', dp', dq' (mu = f = 0). Rows count s times on the
-// path too, so that weight 2 is the row twice; rows of weight 0 stay where they are.
+// where f = du'(dp'/a + dq'/t) is the second-order term of the predictor du', dp', dq' (mu = f = 0). Weights s apply on
+// the path too, so that weight 2 is equivalent to repeating the row; rows of weight 0 do not change.
 //
-// Where that step would be short, some products a p, t q would be far from mu at its end. Centrality correctors aim at
-// these alone: with w1, w2 the products after a longer step, r = lo - w below lo = mu/10, hi - w above hi = 10 mu (but not
-// under -hi), 0 between, a direction more is
+// If that step is short, some products a p, t q would be far from mu at its end. Centrality correctors change only
+// these: with w1, w2 the products after a longer step, r = lo - w below lo = mu/10, r = hi - w above hi = 10 mu
+// (at least -hi), and r = 0 between, the additional direction is
 //
 //     (lam I_w + sum s D x~x~') dtheta = sum s sign D (r1/a - r2/t) x~,     du = D (r1/a - r2/t - dv).
 //
-// Mehrotra 1992; Gondzio, Multiple centrality corrections in a primal-dual method, 1996; Ferris and Munson 2003 (support vector machines); Woodsend and Gondzio 2011.
+// Mehrotra 1992; Gondzio, Multiple centrality corrections in a primal-dual method, 1996; Ferris and Munson 2003
+// (support vector machines); Woodsend and Gondzio 2011.
 #pragma once
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The interval of u, and where the kink is.
+// The interval of u, and the position of the kink.
 struct Box {
     double lo, hi, kink;
     Box(LossSpec spec) : lo(spec.id == LossId::absolute ? -1.0 : 0.0), hi(1.0), kink(kink_of(spec)) {}
     double width() const { return hi - lo; }
 };
 
-// The numbers of a row that survive from pass to pass, a plane of `stride` numbers for each; row 0 first.
+// Numbers stored for each row between passes, in arrays `stride` numbers apart, beginning with row 0.
 struct State {
     double *a, *t, *p, *q, *v, *dv, *du, *dp, *dq, *more;
     State(RowState s)
@@ -50,7 +51,7 @@ struct State {
           more(s.at + 9 * s.stride) {}
 };
 
-// Up to VL numbers; missing ones read as `other` and are not written.
+// Load and store up to VL numbers; missing lanes are loaded as `other` and not stored.
 inline vd load_some(const double* p, int k, double other) {
     if (k >= VL) return load(p);
     double b[VL];
@@ -68,7 +69,7 @@ inline double largest(vd v) {
     store(b, v);
     most = b[0];
     for (int i = 1; i < VL; ++i)
-        if (!(b[i] <= most)) most = b[i];  // NaN wins
+        if (!(b[i] <= most)) most = b[i];  // a NaN is the maximum
     return most;
 }
 inline vd weights(const Targets& t, i64 i, int k) {
@@ -97,10 +98,11 @@ void kink_margins(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const d
     }
 }
 
-// One pass that sorts the rows at theta: v, and u = lo or hi where |v| > tau q, beyond the box (hi + 1) for the rows of
-// the band that remains. q^2 = 1 + sum_j scale_j (x_j - mu_j)^2: a row far out feels an error of theta more. Rows without
-// weight have u = lo. out: sum s l; then for the sorted rows sum s u (kink - offset) and sum s sign u x~ [d + 1]; then the
-// same two for the band, its u at the end that the side of each row dictates.
+// Classify the rows at theta for sifting: compute v, and set u = lo or hi where |v| > tau q, and u = hi + 1
+// (outside the box) for the remaining rows, the band around the kink. q^2 = 1 + sum_j scale_j (x_j - mu_j)^2, because
+// an error of theta changes the margins of rows far from the mean more. Rows of weight 0 get u = lo. out: sum s l; then
+// sum s u (kink - offset) and sum s sign u x~ [d + 1] over the rows outside the band; then the same two sums over the
+// band, with u at the bound on the side of each row.
 template <class R>
 void sort_rows(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const double* theta, double tau, const double* mu,
                const double* scale, double* v, double* u, double* out) {
@@ -136,7 +138,7 @@ void sort_rows(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const doub
     }
 }
 
-// The point of the central path that belongs to mu, for rows whose v is given:
+// The point of the central path for mu, for rows whose v is given:
 // p = (2 mu + vW + R)/(2W), q = (2 mu - vW + R)/(2W), R^2 = 4 mu^2 + v^2 W^2, without cancellation.
 inline void ipm_central(i64 lo, i64 hi, Box box, double mu, State s) {
     const double width = box.width();
@@ -153,9 +155,9 @@ inline void ipm_central(i64 lo, i64 hi, Box box, double mu, State s) {
     }
 }
 
-// out of gather: loss, slack, complement, then sum s sign u x~ [d + 1], then sum s sign D v x~ [d + 1].
+// Take a step of size `step`, then compute the sums of an iteration; h gets s D.
+// out: loss, slack, complement, then sum s sign u x~ [d + 1], then sum s sign D v x~ [d + 1], where
 // slack = sum s (l(m) - u (kink - m)), no term of which is negative; complement = sum s (a p + t q).
-// Moves the rows by `step` first; h gets s D.
 template <class R>
 void ipm_gather(const R& X, i64 lo, i64 hi, const Targets& tg, Box box, double step, State s, double* h, double* out) {
     const i64 order = X.d + 1;
@@ -200,7 +202,7 @@ void ipm_gather(const R& X, i64 lo, i64 hi, const Targets& tg, Box box, double s
 }
 
 // The predictor. out: sum s du (dp - dq), then sum s sign D (1/a - 1/t) x~ and -sum s sign D f x~ [d + 1 each].
-// Returns the largest r for which a step of 1/r stays inside.
+// Returns r such that 1/r is the step to the boundary.
 template <class R>
 double ipm_predict(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, State s, double* out) {
     const i64 order = X.d + 1;
@@ -240,7 +242,7 @@ double ipm_predict(const R& X, i64 lo, i64 hi, const Targets& tg, const double* 
     return largest(far);
 }
 
-// The corrected step towards mu (gather makes it). Returns the largest r for which a step of 1/r stays inside.
+// The corrected direction towards mu; ipm_gather takes the step. Returns r such that 1/r is the step to the boundary.
 template <class R>
 double ipm_correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double mu, State s) {
     double dz[kRoom];
@@ -273,7 +275,7 @@ double ipm_correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* 
     return largest(far);
 }
 
-// What a centrality corrector asks of a row: r1 and r2, and p t + q a.
+// Targets r1 and r2 of a centrality corrector for a row, and p t + q a.
 struct Deviation {
     vd r1, r2, both;
 };
@@ -289,7 +291,7 @@ inline Deviation deviation(State s, i64 k, int left, double step, double mu) {
     return {towards((a + du) * (p + dp), mu), towards((t - du) * (q + dq), mu), p * t + q * a};
 }
 
-// The right-hand side of a centrality corrector for a step of that length: out += sum s sign D (r1/a - r2/t) x~.
+// Right-hand side of a centrality corrector for a step of size `step`: out += sum s sign D (r1/a - r2/t) x~.
 template <class R>
 void ipm_recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, double mu, State s, double* out) {
     double push[kRoom];
@@ -311,8 +313,8 @@ void ipm_recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, do
     }
 }
 
-// The direction with its corrector: returns the largest r for which a step of 1/r stays inside, and keeps dv alone.
-// ipm_adopt() makes it the direction.
+// Add a centrality corrector to the direction on trial. ipm_attempt returns r such that 1/r is the step to the
+// boundary, and stores only dv; ipm_adopt replaces the direction.
 struct Moved {
     vd du, dp, dq;
 };

@@ -1,14 +1,16 @@
-// Whether a row of a CSR matrix has a column twice. Rows need not be sorted for it, which would cost ten times as much.
+// Detection of duplicate column indices in the rows of a CSR matrix, without sorting the rows, which would cost ten
+// times as much.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace linsep {
 
-// The caller has checked that starts rise and that indices lie in 0 .. d-1.
+// Return whether a row has a duplicate index. The caller has checked that starts do not decrease and that indices lie
+// in 0 .. d-1.
 template <class I>
 bool repeats(const I* indices, const I* starts, std::int64_t n, std::int64_t d) {
-    std::vector<std::int32_t> row(static_cast<std::size_t>(d), -1);  // where each column was seen last
+    std::vector<std::int32_t> row(static_cast<std::size_t>(d), -1);  // the last row with an entry in each column
     for (std::int64_t i = 0; i < n; ++i) {
         const auto now = static_cast<std::int32_t>(i);
         bool twice = false;

@@ -1,14 +1,14 @@
-// Labels of two kinds become signs, in one pass.
+// Conversion of labels of two classes to signs, in one pass.
 #pragma once
 #include <cstdint>
 
 namespace linsep {
 
 struct TwoClasses {
-    std::int64_t low, high;  // rows where the smaller and the larger label occur first; -1 unless there are just two
+    std::int64_t low, high;  // first rows with the smaller and the larger label; -1 unless there are exactly two labels
 };
 
-// sign_i = +1 where y_i is the larger of the two labels, -1 where it is the smaller. NaN is no label.
+// sign_i = +1 where y_i is the larger of the two labels, -1 where it is the smaller. NaN is not a label.
 template <class T>
 TwoClasses find_two(const T* y, std::int64_t n, double* sign) {
     std::int64_t other = 1;

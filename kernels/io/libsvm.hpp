@@ -1,7 +1,7 @@
-// A reader of LIBSVM text: one row per line, `label [qid:n] index:value ... [# comment]`, strict and without allocation.
+// Strict, allocation-free parser of LIBSVM text: one row per line, `label [qid:n] index:value ... [# comment]`.
 //
-// The caller counts lines and colons first, so that its arrays are long enough for whatever the text holds. A fault ends
-// the reading with its kind and the byte it was met at; the caller turns bytes into line and column.
+// The caller counts lines and colons first, so that its arrays are long enough for any content. A fault ends the
+// parsing with its kind and the byte position; the caller converts positions to line and column.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -25,16 +25,16 @@ enum class Fault : int {
     value_range,  // NaN, infinity, or too large
     duplicate,    // one index twice in a row
     qid,          // not a whole number, or not in second place
-    stray,        // a byte that has no business here
+    stray,        // an unexpected byte
     carriage      // a carriage return that ends no line
 };
 
 struct Outcome {
     Fault fault = Fault::none;
-    std::int64_t at = 0;      // byte of the fault; of its line, if an index is a duplicate
-    std::int64_t detail = 0;  // the duplicate
+    std::int64_t at = 0;      // byte of the fault, or of the beginning of its line for a duplicate index
+    std::int64_t detail = 0;  // the duplicate index
     std::int64_t rows = 0, entries = 0, qids = 0;
-    std::int64_t lowest = std::numeric_limits<std::int64_t>::max(), highest = -1;  // index as written
+    std::int64_t lowest = std::numeric_limits<std::int64_t>::max(), highest = -1;  // indices as written
 };
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -43,7 +43,7 @@ inline bool ends_token(const char* p, const char* end) {
 }
 
 template <class T>
-struct Exact;  // whole numbers and powers of ten that T holds without rounding
+struct Exact;  // largest integers and powers of ten up to which T is exact
 template <>
 struct Exact<double> {
     static constexpr std::uint64_t whole = std::uint64_t{1} << 53;
@@ -57,7 +57,8 @@ struct Exact<float> {
 constexpr double kTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// The k of 0.d... x 10^k, d not 0, for a number in [begin, end): above 0 if it is at least 1.
+// Decimal order k of the number in [p, end), written as 0.d... x 10^k with d not 0: positive if the number is at least
+// 1.
 inline std::int64_t decimal_order(const char* p, const char* end) {
     std::int64_t order = 0;
     bool point = false, found = false;
@@ -81,17 +82,18 @@ inline std::int64_t decimal_order(const char* p, const char* end) {
 
 enum class Read { number, not_a_number, out_of_range };
 
-// The nearest T to a decimal number; p moves behind it. Few digits and a small exponent, which is nearly always, need one
-// rounded operation on two exact numbers (Clinger 1990); the others are left to from_decimal, which is exact too.
+// Parse a decimal number, rounded to the nearest T; p is set to its end. With few digits and a small exponent, the
+// usual case, one rounded operation on two exact numbers suffices (Clinger 1990); otherwise from_decimal, also
+// correctly rounded, is called.
 template <class T>
 Read number(const char*& p, const char* end, T& out) {
     const char* first = p;
     const bool negative = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+')) {
-        first = negative ? p : p + 1;  // from_decimal takes no plus
+        first = negative ? p : p + 1;  // from_decimal accepts no plus sign
         ++p;
     }
-    // Up to 19 digits fit into m; more are left to from_decimal.
+    // m holds up to 19 digits; longer numbers are parsed by from_decimal.
     const char* const begin = p;
     std::uint64_t m = 0;
     int exponent = 0;
@@ -118,7 +120,7 @@ Read number(const char*& p, const char* end, T& out) {
         for (; p < end && is_digit(*p); ++p) e = e < 100000 ? e * 10 + (*p - '0') : e;
         exponent += below ? -e : e;
     }
-    const bool cut = digits > 19;  // m has overflowed
+    const bool cut = digits > 19;  // m may have overflowed
     if (m == 0 && !cut) {
         out = negative ? T{-0.0} : T{0};
     } else if (!cut && m <= Exact<T>::whole && exponent >= -Exact<T>::power && exponent <= Exact<T>::power) {
@@ -127,12 +129,12 @@ Read number(const char*& p, const char* end, T& out) {
         out = negative ? -size : size;
     } else if (!platform::from_decimal(first, p, out)) {
         if (decimal_order(begin, p) > 0) return Read::out_of_range;
-        out = negative ? T{-0.0} : T{0};  // smaller than any denormal
+        out = negative ? T{-0.0} : T{0};  // below the smallest subnormal number
     }
     return Read::number;
 }
 
-// Digits as a whole number, p behind them; anything that does not fit becomes the largest one.
+// Parse an integer; p is set to its end. A number that does not fit becomes the largest int64.
 inline std::int64_t whole(const char*& p, const char* end) {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     std::int64_t value = 0;
@@ -140,7 +142,7 @@ inline std::int64_t whole(const char*& p, const char* end) {
     return value;
 }
 
-// Sort a row by index: Shell's method, in place.
+// Sort a row by index, by Shell sort in place.
 template <class T, class I>
 void sort_row(I* index, T* value, std::int64_t n) {
     std::int64_t gap = 1;
@@ -162,7 +164,8 @@ class Reader {
     Reader(const char* text, std::int64_t size, std::int64_t limit)
         : begin_(text), p_(text), end_(text + size), limit_(limit) {}
 
-    // Room: `lines` entries of labels and qid, one more of starts, `colons` entries of indices and values.
+    // Array sizes: one entry per line for labels and qid, one more for starts, one entry per colon for indices and
+    // values.
     Outcome run(double* labels, std::int64_t* qid, std::int64_t* starts, I* indices, T* values) {
         starts[0] = 0;
         while (p_ < end_ && done_.fault == Fault::none) {

@@ -1,17 +1,17 @@
-// Prox-Newton for an absolute penalty on a few of many features, by the columns of X.
+// Prox-Newton for an L1 penalty on a working set of few features, by the columns of X.
 //
-// Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1  over the weights of `count` features and the intercept. Each step
-// minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The Newton-dual point (sums/closing.hpp) of
-// the last step is then feasible but for the residual of the model, which is what `eta` bounds; the fit ends on the
-// duality gap of these features.
+// Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1  over the coefficients of `count` features and the intercept. Each
+// step minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The linearised dual point
+// (sums/closing.hpp) of the last step is then feasible up to the residual of the model, which `eta` bounds; the fit
+// stops on the duality gap of these features.
 #pragma once
 #include "l1/column_model.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr double kFar = 0.3;   // breach of the conditions, as a share of l1, above which a model is solved roughly
-constexpr double kFlat = 0.1;  // of its bound: curvature to go by where there is none
+constexpr double kFar = 0.3;   // relative violation of the optimality conditions above which a model is solved roughly
+constexpr double kFlat = 0.1;  // curvature, relative to its bound, that replaces zero curvature
 constexpr int kHalvings = 30;
 
 template <class R>
@@ -21,9 +21,9 @@ struct ColumnFit {
     LossSpec spec;
     ColumnJob job;
     i64 n, k;
-    double *w, *z;  // the caller's: weights and intercept [k + 1], scores [n]
+    double *w, *z;  // of the caller: coefficients and intercept [k + 1], scores [n]
     ColumnModel<R> model;
-    double *q, *h, *x;  // of the model: slopes and curvatures of the rows, its minimum
+    double *q, *h, *x;  // of the model: slopes and curvatures of the rows, its minimiser
     double* dz;         // change of the scores
     double P = 0, damping = 0;
     int stalls = 0;
@@ -50,9 +50,9 @@ struct ColumnFit {
         return sum;
     }
 
-    // Sum of the losses at z + step (dz + beta); with slopes and curvatures if wanted. Rows far on their side have no
-    // curvature left, and a step that follows such a model goes far too far. When P would not fall, every curvature is
-    // held above a share of its bound: with the whole of it the model lies above P.
+    // Sum of the losses at z + step (dz + beta), with slopes and curvatures if requested. Rows far on the right side
+    // have almost no curvature, so that the step of the model is far too long. If P would not decrease, every curvature
+    // is raised to at least the fraction `damping` of its bound; at 1, the model majorises P.
     double losses(double step, bool derivatives) {
         Chunk c;
         double sum = 0;
@@ -77,7 +77,7 @@ struct ColumnFit {
         return sum;
     }
 
-    // The bound that the Newton-dual point of this model proves on these features; -1 where it is infeasible.
+    // Lower bound for these features at the linearised dual point of the model; -1 if it is infeasible.
     double dual_bound() {
         Chunk c;
         double u[kRoom], conj[kRoom], inside[kRoom], sum = 0;
@@ -106,8 +106,8 @@ struct ColumnFit {
         return job.l2 > 0.0 ? -sum - 0.5 * squares / job.l2 : -sum * (job.l1 / most);
     }
 
-    // base and step [k + 1] become those of the Newton-dual point of the last step.
-    // status: 0 step limit, 1 gap <= tol, 2 no more to gain, 4 not finite
+    // Run the fit. base and step [k + 1] describe the linearised dual point of the last step.
+    // status: 0 step limit, 1 gap <= tol, 2 no further progress, 4 not finite
     ColumnReport run(double* base, double* step) {
         P = losses(0.0, true) + penalty(w);
         double best = 1e300;
@@ -145,7 +145,7 @@ struct ColumnFit {
                 }
                 continue;
             }
-            if (!(decrease > 1e-14 * P)) {  // P can tell no more
+            if (!(decrease > 1e-14 * P)) {  // below the rounding errors of P
                 if (!(next <= P * (1.0 + 1e-14)))
                     losses(0.0, true);
                 else
@@ -162,7 +162,7 @@ struct ColumnFit {
         return finish(0);
     }
 
-    // What the model promises the penalised part to change by, its slope at w taken: l1 and g
+    // Predicted change of P by the coefficients: the gradient g times their change, plus the change of the L1 penalty
     double penalty_change() const {
         double sum = 0;
         for (i64 a = 0; a < k; ++a)
@@ -179,7 +179,8 @@ struct ColumnFit {
         for (i64 i = 0; i < n; ++i) z[i] += length * (dz[i] + model.beta);
         w[k] += length * model.beta;
     }
-    // The first of some shorter steps at which P is low enough; false if it is so short that the model must be wrong.
+    // Halve the step until P decreases sufficiently; return false if the step becomes so short that the model must be
+    // wrong.
     bool shorter(double decrease) {
         double length = 0.5;
         for (int half = 0; half < kHalvings; ++half, length *= 0.5) {

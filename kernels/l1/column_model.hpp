@@ -1,13 +1,13 @@
-// The quadratic model of a prox-Newton step, by the columns of X.
+// The quadratic model of a prox-Newton step, minimised column by column.
 //
 //   min over x  (x - w)'g + (x - w)'H(x - w)/2 + l1 |x|_1,   H = X_c' diag(h) X_c + l2,   X_c centred by the intercept
 //
-// The rows of the template argument R are the columns of X (CSC is CSR of the transpose). Coordinate descent works on the
-// slopes q = s sign l' + h x.(step): a visit costs the entries of one column. The intercept is eliminated: after every
-// move of a coordinate it is at the minimum of the model, for the price of one multiplication. Once descent has found who
-// takes part, conjugate gradients on the support finish, and where they would change a sign the step ends at the minimum
-// on the way. When they have cost about as much as a factor of the Hessian of the support would, that is made, and
-// preconditions them from then on.
+// The rows of the template argument R are the columns of X (CSC is CSR of the transpose). Coordinate descent updates
+// the slopes q = s sign l' + h x.(step): one update costs the entries of one column. The intercept is eliminated: after
+// every update of a coordinate it is at the minimum of the model, at the cost of one multiplication. Once descent has
+// found the support, conjugate gradients on it complete the solution; if they would change a sign, the step ends at the
+// minimum along the line. Once they have cost about as much as a Cholesky factor of the Hessian on the support, the
+// factor is computed and used as their preconditioner.
 //
 // References: Yuan, Ho and Lin, An improved GLMNET, 2012; Lee, Battle, Raina and Ng, feature-sign search, 2007.
 #pragma once
@@ -41,26 +41,26 @@ inline i64 entries_of(const CsrRows<T>& X, i64 j) {
     return X.start[j + 1] - X.start[j];
 }
 
-constexpr int kModelRounds = 60;                 // of descent and conjugate gradients for one model
-constexpr int kSupportSweeps = 5;                // of descent over the support before conjugate gradients
-constexpr int kGradients = 150;                  // steps of conjugate gradients in a round
-constexpr int kFarRounds = 3;                    // of descent alone while the model is not worth more
-constexpr i64 kFactor = 2000;                    // features of a support that is factored
+constexpr int kModelRounds = 60;                 // rounds of descent and conjugate gradients for one model
+constexpr int kSupportSweeps = 5;                // sweeps of descent over the support before conjugate gradients
+constexpr int kGradients = 150;                  // conjugate gradient steps in a round
+constexpr int kFarRounds = 3;                    // rounds of descent alone, far from the optimum
+constexpr i64 kFactor = 2000;                    // largest support that is factored
 constexpr double kBudget = 3e8;                  // entries to visit, after which the call returns at the next step
-constexpr i64 kFewColumns = 16, kFewRows = 256;  // that are visited between two polls
+constexpr i64 kFewColumns = 16, kFewRows = 256;  // visited between two polls
 
 template <class R>
 struct ColumnModel {
     const R& X;
     ColumnJob job;
     i64 n, k;
-    const double* w;                                         // where the model is made
+    const double* w;                                         // where the model is expanded
     double *q, *h, *y;                                       // per row
     double *x, *g, *hx, *curve, *r, *p, *sp, *move, *start;  // per feature
-    i64 *on, *order, *place;                                 // place: of a feature in the factor, or -1
+    i64 *on, *order, *place;                                 // place: index of a feature in the factor, or -1
     Cholesky chol{0, nullptr, nullptr, 0.0};
     double *room = nullptr, *rhs = nullptr, *solved = nullptr;  // of the factor
-    double spent = 0;                                           // work of conjugate gradients since it was made
+    double spent = 0;                                           // work of conjugate gradients since it was computed
     double mass = 0, slope_b = 0, beta = 0;
     double work = 0;  // entries visited
     int sweeps = 0, solves = 0, gradients = 0;
@@ -77,7 +77,7 @@ struct ColumnModel {
     ColumnModel(const ColumnModel&) = delete;
     ColumnModel& operator=(const ColumnModel&) = delete;
 
-    // Gradient and diagonal of the model at w; returns the largest breach of the optimality conditions there.
+    // Compute the gradient and diagonal of the model at w; return the largest violation of the optimality conditions.
     double pose() {
         mass = slope_b = 0.0;
         if (job.intercept)
@@ -102,7 +102,8 @@ struct ColumnModel {
         for (i64 a = 0; a < k; ++a) x[a] = w[a];
         return most;
     }
-    // Whether a feature wants in whose rows are all on straight pieces of the loss: the model does not say how far.
+    // Return whether a feature violates its condition although all its rows are on linear pieces of the loss: the model
+    // then has no minimum along it.
     bool flat() const {
         for (i64 a = 0; a < k; ++a)
             if (!(curve[a] > 0.0) && breach(w[a], g[a]) > 0.0) return true;
@@ -111,12 +112,12 @@ struct ColumnModel {
     double breach(double at, double slope) const { return breach_of(at, slope, job.l1); }
     double slope_at(i64 a) const { return X.dot_row(job.list[a], q) + beta * hx[a] + job.l2 * x[a]; }
 
-    // One coordinate to its minimum, the intercept following; returns the breach it found.
+    // Minimise over one coordinate and the intercept; return the previous violation of its optimality condition.
     double settle(i64 a) {
         work += (double)entries_of(X, job.list[a]);
         const double slope = slope_at(a), found = breach(x[a], slope);
         if (found == 0.0 || (!(curve[a] > 0.0) && __builtin_fabs(slope) > job.l1)) return 0.0;
-        // without curvature |slope| <= l1 leads straight to 0
+        // without curvature, |slope| <= l1 makes 0 optimal
         const double at = curve[a] * x[a] - slope, over = __builtin_fabs(at) - job.l1;
         const double to = over > 0.0 && curve[a] > 0.0 ? (at > 0.0 ? over : -over) / curve[a] : 0.0;
         const double step = to - x[a];
@@ -142,7 +143,7 @@ struct ColumnModel {
             ++sweeps;
             if (most <= enough) return;
             bool settled = false;
-            const int most_sweeps = chol.n > 0 ? 1 : kSupportSweeps;  // with a factor, gradients are the quicker
+            const int most_sweeps = chol.n > 0 ? 1 : kSupportSweeps;  // with a factor, conjugate gradients are faster
             for (int sweep = 0; sweep < most_sweeps && !settled; ++sweep) {
                 double inner = 0;
                 poll();
@@ -154,7 +155,7 @@ struct ColumnModel {
         }
     }
 
-    // out = sum of the columns times v, over the features of the list
+    // out = sum of v_c times column c, over the listed features
     void combine(const i64* list, i64 count, const double* v, double* out) {
         for (i64 i = 0; i < n; ++i) out[i] = 0.0;
         for (i64 c = 0; c < count; ++c) {
@@ -163,7 +164,7 @@ struct ColumnModel {
         }
     }
 
-    // p = M^-1 r over the support: by the last factor where it knows the feature, by the diagonal elsewhere.
+    // out = M^-1 r on the support: by the last factor for the features in it, by the diagonal for the others.
     void precondition(i64 m, double* out) {
         for (i64 c = 0; c < m; ++c) out[c] = r[c] / curve[on[c]];
         if (chol.n == 0) return;
@@ -174,8 +175,8 @@ struct ColumnModel {
         for (i64 c = 0; c < m; ++c)
             if (place[on[c]] >= 0) out[c] = solved[place[on[c]]];
     }
-    // The Hessian of the model on the support into the upper triangle of S. Sparse columns are turned into rows first:
-    // these are short where columns are many.
+    // Assemble the Hessian of the model on the support in the upper triangle of S. Sparse columns are transposed to
+    // rows first, which are short.
     void assemble(i64 m, double* S) {
         for (i64 c = 0; c < m * m; ++c) S[c] = 0.0;
         if constexpr (R::dense) {
@@ -216,7 +217,7 @@ struct ColumnModel {
             }
         }
     }
-    // What a factor costs, in visits of entries.
+    // Cost of a factor, in entries visited.
     double price(i64 m, double entries) const {
         const double pairs = R::dense ? 0.5 * (double)m * entries : entries * entries / (double)n;
         return pairs + (double)m * (double)m * (1.0 + (double)m / 50.0);
@@ -236,7 +237,7 @@ struct ColumnModel {
         factor_in_blocks(chol, solved + m);
     }
 
-    // The minimum of the model among the weights with this support and these signs, as far as the signs hold.
+    // Minimise the model over the coefficients with the current support and signs, as far as the signs hold.
     void conjugate_gradients(double enough) {
         i64 m = 0;
         for (i64 a = 0; a < k; ++a)
@@ -249,7 +250,7 @@ struct ColumnModel {
             move[c] = 0.0;
             entries += (double)entries_of(X, job.list[a]);
         }
-        bool fresh = true;  // begin anew, with the present preconditioner
+        bool fresh = true;  // restart with the current preconditioner
         for (int step = 0; step < kGradients && work < 1.5 * kBudget; ++step) {
             double most = 0;
             poll();
@@ -280,7 +281,7 @@ struct ColumnModel {
             spent += 2.0 * entries;
             work += 2.0 * entries;
             ++gradients;
-            if (!(curved > 1e-14 * length)) {  // flat: go as far as the kinks allow
+            if (!(curved > 1e-14 * length)) {  // no curvature: move as far as the kinks allow
                 if (step == 0)
                     for (i64 c = 0; c < m; ++c) move[c] = p[c];
                 break;
@@ -300,7 +301,7 @@ struct ColumnModel {
         along_kinks(m);
     }
 
-    // Moves the support along `move`, the way found by conjugate gradients, to the minimum of the model on that way.
+    // Exact line search of the model along `move`, the step found by conjugate gradients.
     void along_kinks(i64 m) {
         double slope = 0, curved = 0;
         Kinks kinks{p, order};

@@ -1,9 +1,9 @@
-// A whole fit with an absolute penalty in one call, on features few enough for a Hessian.
+// A complete fit with an L1 penalty in one call, for features few enough to form the Hessian.
 //
 // Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1. A prox-Newton step minimises the quadratic model of the smooth part
-// plus the penalty (l1/quadratic_cd.hpp), the intercept eliminated from it. So the Newton-dual point (sums/closing.hpp) satisfies
-// the optimality conditions up to what the model was left with, and the gap is the Fenchel-Young slack of the losses.
-// src/linsep/solvers/prox_newton.py is the same method over many blocks, with more patience.
+// plus the penalty (l1/quadratic_cd.hpp), after eliminating the intercept. The linearised dual point (sums/closing.hpp)
+// then satisfies the optimality conditions up to the residual of the model, and the gap is the Fenchel-Young slack of
+// the losses. src/linsep/solvers/l1/prox_newton.py is the same method over many blocks, with more iterations.
 //
 // Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
 #pragma once
@@ -13,12 +13,12 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr double kTinyCurve = 1e-12;  // of the diagonal, added where columns may be dependent
-constexpr double kPolishTol = 1e-5;   // who asks for less wants no digits
-constexpr double kPolishWork = 3e6;   // multiply-adds of one Hessian below which one more is free
-constexpr int kLassoPolishes = 4;     // steps beyond what P can tell
+constexpr double kTinyCurve = 1e-12;  // relative increase of the diagonal where columns may be dependent
+constexpr double kPolishTol = 1e-5;   // tolerance above which a fit is not polished
+constexpr double kPolishWork = 3e6;   // multiply-adds of one Hessian up to which another one costs almost nothing
+constexpr int kLassoPolishes = 4;     // steps whose decrease is below the rounding errors of P
 
-// Primal minus dual value from the sums of a closing pass (src/linsep/solvers/run.py: gap_of).
+// Duality gap from the sums of a closing pass.
 inline double lasso_gap(const double* c, i64 d, double l1, double l2, const double* theta, bool intercept,
                         double* primal) {
     const double plus = intercept && c[3] > c[4] ? c[4] / c[3] : 1.0;
@@ -44,10 +44,10 @@ struct LassoFit {
     double *theta, *trial, *delta, *g, *mu, *reach, *h, *z, *dz, *H, *pack;
     SparseQuadratic model;
     double P = 0, share = 0, damping = 0;
-    double inner;       // breach that is left to a model near the end, as a share of l1
-    double near;        // decrease, as a share of P, from which a closing pass may find the gap closed
-    bool exact;         // Grams in double precision from now on
-    bool last = false;  // the step that polishes: a model is then left with no more than `inner`
+    double inner;       // violation of the optimality conditions allowed to a model near the end, relative to l1
+    double near;        // decrease relative to P below which a closing pass is worthwhile
+    bool exact;         // Hessians in double precision from now on
+    bool last = false;  // polishing step: the model is solved to `inner`
     NewtonReport report{};
 
     LassoFit(const AnyRows& rows, Targets targets, LossSpec s, LassoJob j, double* th, Arena* arena)
@@ -76,8 +76,9 @@ struct LassoFit {
         return sum;
     }
 
-    // Rows far on their side have no curvature left, and a step that follows such a model goes far too far. When P would
-    // not fall, every curvature is held above a share of its bound: with the whole of it the model lies above P.
+    // Rows far on the right side have almost no curvature, so that the step of the model is far too long. If P would
+    // not decrease, every curvature is raised to at least the fraction `damping` of its bound; at 1, the model
+    // majorises P.
     double value_and_gradient(const double* at) {
         for (i64 j = 0; j <= order; ++j) g[j] = 0.0;
         X.sweep(0, n, t, spec, at, g, h, true, 0.0);
@@ -96,7 +97,7 @@ struct LassoFit {
         return true;
     }
 
-    // The model at theta: S and the slope, the intercept at its best for any weights.
+    // Set up the model at theta: S and the slope, after eliminating the intercept.
     void pose() {
         hessian(X, h, job.l2, job.intercept, mu, H, pack, exact);
         ++report.grams;
@@ -114,7 +115,7 @@ struct LassoFit {
         }
     }
 
-    // delta to the minimum of the model; returns the decrease of P that its slope promises.
+    // Compute delta, the step to the minimum of the model; return the decrease of P predicted to first order.
     double direction() {
         for (;;) {
             pose();
@@ -135,8 +136,8 @@ struct LassoFit {
         }
     }
 
-    // Whether single precision may show in the gap: it leaves about 2e-7 sqrt(H_jj) |diag(H)^1/2 delta| in v_j, which
-    // is to be small beside l1 (or, with l2 > 0, its square beside l2 P).
+    // Return whether single precision may affect the gap: it leaves an error of about 2e-7 sqrt(H_jj) |diag(H)^1/2
+    // delta| in v_j, which must be small compared with l1 (or, with l2 > 0, its square compared with l2 P).
     bool is_blurred(double decrease) const {
         if (!(decrease <= near * P)) return false;
         double most = 0, length = 0;
@@ -158,7 +159,8 @@ struct LassoFit {
         return gap <= job.tol * primal;
     }
 
-    // The first of some shorter steps at which P is low enough; false if it is so short that the model must be wrong.
+    // Halve the step until P decreases sufficiently; return false if the step becomes so short that the model must be
+    // wrong.
     bool shorter(double decrease) {
         Chunk c;
         const LossOps loss = ops(spec.id);
@@ -185,7 +187,7 @@ struct LassoFit {
         P = value;
     }
 
-    // One step along delta, shortened or damped if it must be; false if P cannot be made to fall.
+    // Take one step along delta, shortened or damped if necessary; return false if P cannot be decreased.
     bool advance(double decrease) {
         for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + delta[j];
         double next = value_and_gradient(trial);
@@ -206,7 +208,8 @@ struct LassoFit {
         return true;
     }
 
-    // One more step where it costs next to nothing: the conditions of optimality then hold to more digits than P shows.
+    // Take one more step where it costs almost nothing: the optimality conditions then hold to more digits than P
+    // shows.
     void polish(double* base, double* step, double* out) {
         const Allocated<double> room(8 + 2 * d + 2 * order);
         double* const kept = room.at;
@@ -230,11 +233,11 @@ struct LassoFit {
         }
     }
 
-    // theta is the start and becomes the answer; base, step and out describe its dual point.
-    // status: 0 step limit, 1 gap <= tol, 2 no more to gain, 4 not finite
+    // Run the fit. theta is the start and becomes the solution; base, step and out describe its dual point.
+    // status: 0 step limit, 1 gap <= tol, 2 no further progress, 4 not finite
     NewtonReport run(double* base, double* step, double* out) {
         P = value_and_gradient(theta);
-        if (is_settled()) {  // nobody wants in: no Hessian is needed to say so
+        if (is_settled()) {  // the start is optimal: no Hessian is needed
             for (i64 j = 0; j < order; ++j) base[j] = theta[j], step[j] = delta[j] = 0.0;
             if (closes(theta, base, step, out)) return finish(1);
         }
@@ -257,7 +260,7 @@ struct LassoFit {
                     return finish(1);
                 }
                 if (decrease <= job.tol * P) inner *= 0.1, exact = true;
-                if (tiny) {  // P can tell no more, but shorter steps err less
+                if (tiny) {  // below the rounding errors of P, but further steps still reduce the gap
                     if (++polished > kLassoPolishes) return finish(2);
                     move_to(value_and_gradient(trial));
                     continue;

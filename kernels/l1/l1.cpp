@@ -1,4 +1,4 @@
-// Fits with an absolute penalty: by Hessians, by columns, and the quadratic models of both.
+// Fits with an L1 penalty: with the full Hessian, column by column, and the quadratic models of both.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "l1/column_fit.hpp"

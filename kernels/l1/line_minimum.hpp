@@ -1,4 +1,4 @@
-// The minimum on a straight way of a quadratic plus an absolute penalty: a parabola with a kink wherever a weight
+// Exact line search for a quadratic plus an L1 penalty: along a line, a parabola with a kink wherever a coefficient
 // changes its sign.
 #pragma once
 #include "core/rows.hpp"
@@ -8,13 +8,13 @@ namespace {
 
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// By how much a weight misses its optimality condition: |slope| <= l1 at 0, slope = -l1 sign elsewhere.
+// Violation of the optimality condition of a coefficient: |slope| <= l1 at 0, slope = -l1 sign elsewhere.
 inline double breach_of(double weight, double slope, double l1) {
     if (weight == 0.0) return larger(__builtin_fabs(slope) - l1, 0.0);
     return __builtin_fabs(slope + (weight > 0.0 ? l1 : -l1));
 }
 
-// Lengths of the way at which a weight changes its sign, as a heap, the least first; `who` goes along.
+// Step sizes at which a coefficient changes its sign, as a min-heap; `who` holds the index of each.
 struct Kinks {
     double* at;
     i64* who;
@@ -48,16 +48,16 @@ struct Kinks {
 
 struct Landing {
     double length;
-    i64 who;       // the weight that is 0 there, or -1
-    bool crossed;  // whether some weight has changed its sign or become 0
+    i64 who;       // the coefficient that is 0 there, or -1
+    bool crossed;  // whether a coefficient has changed its sign or become 0
 };
 
-// The function has the derivative `slope` < 0 at length 0; it grows by `curved` per length, and by 2 l1 |move| at a kink.
+// The derivative is `slope` < 0 at step 0; it grows by `curved` per unit step, and by 2 l1 |move| at each kink.
 inline Landing minimum_along(Kinks& kinks, const double* move, double slope, double curved, double l1) {
     kinks.order();
     Landing found{0.0, -1, false};
     for (;;) {
-        const double meets = curved > 0.0 ? found.length - slope / curved : -1.0;  // where the derivative vanishes
+        const double meets = curved > 0.0 ? found.length - slope / curved : -1.0;  // root of the derivative
         if (kinks.count == 0 || (curved > 0.0 && meets <= kinks.at[0])) {
             if (curved > 0.0) found.length = meets;
             return found;

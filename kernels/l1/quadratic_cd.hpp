@@ -1,9 +1,10 @@
-// min_x  r'x + x'Sx/2 + l1 |x|_1  (r folded so that `slope` is the gradient of the quadratic at x).
+// Coordinate descent for a quadratic with an L1 penalty: min_x  r'x + x'Sx/2 + l1 |x|_1, given `slope`, the gradient of
+// the quadratic part at x.
 //
-// Coordinate descent: every update costs one row of S, no row of data (covariance updates: Friedman, Hastie and
-// Tibshirani 2010). Sweeps go over the nonzero coordinates until they settle, then over all. Linear solves on the support
-// make it exact (feature-sign search: Lee, Battle, Raina and Ng 2007): where the solution of the signs at hand would
-// change some, the step ends at the minimum on the way there.
+// Every update reads one row of S and no data (covariance updates: Friedman, Hastie and Tibshirani 2010). Sweeps visit
+// the nonzero coordinates until they converge, then all. Linear solves on the support make the solution exact
+// (feature-sign search: Lee, Battle, Raina and Ng 2007): if the solution for the current signs would change some of
+// them, the step ends at the minimum along the line to it.
 #pragma once
 #include "core/arena.hpp"
 #include "core/cholesky.hpp"
@@ -22,7 +23,7 @@ inline void follow(std::int64_t k, const double* S, std::int64_t j, double move,
     for (; i < k; ++i) slope[i] += move * row[i];
 }
 
-// One coordinate to its minimum; returns its move in units of the objective's root, |dx| sqrt(S_jj).
+// Minimise over one coordinate; return its change |dx| sqrt(S_jj), in units of the square root of the objective.
 inline double settle_coordinate(std::int64_t k, const double* S, double l1, std::int64_t j, double* x, double* slope) {
     const double curve = S[j * k + j];
     if (!(curve > 0.0)) return 0.0;
@@ -36,8 +37,8 @@ inline double settle_coordinate(std::int64_t k, const double* S, double l1, std:
     return __builtin_fabs(move) * __builtin_sqrt(curve);
 }
 
-// x and its slope are moved until a full sweep moves nothing by more than tol; returns the sweeps over all coordinates
-// that were made, negative if the limit ended it.
+// Update x and slope until a full sweep changes no coordinate by more than tol; return the number of full sweeps,
+// negated if the limit was reached.
 inline std::int64_t quadratic_cd(std::int64_t k, const double* S, double l1, double tol, std::int64_t max_sweeps,
                                  double* x, double* slope) {
     std::int64_t full = 0;
@@ -64,11 +65,11 @@ inline std::int64_t quadratic_cd(std::int64_t k, const double* S, double l1, dou
     return -full;
 }
 
-constexpr int kQuadraticRounds = 30;  // of descent and solves
-constexpr int kQuadraticSweeps = 6;   // of descent over the support in a round
+constexpr int kQuadraticRounds = 30;  // rounds of descent and solves
+constexpr int kQuadraticSweeps = 6;   // sweeps over the support in a round
 constexpr int kSupports = 30;         // solves in a round, each on fewer features or with other signs
 
-// The same with a bound on what is left: no coordinate misses its optimality condition by more than `enough`.
+// Minimise the same problem until no coordinate violates its optimality condition by more than `enough`.
 struct SparseQuadratic {
     i64 k;
     double *S, *x, *slope;
@@ -108,7 +109,7 @@ struct SparseQuadratic {
         }
     }
 
-    // To the minimum among the vectors whose zeros include those of x.
+    // Minimise over the vectors that are zero wherever x is.
     void on_support() {
         for (int turn = 0; turn < kSupports; ++turn) {
             poll();
@@ -128,9 +129,9 @@ struct SparseQuadratic {
         }
     }
 
-    // Along `move`, the Newton step of the support; false if that is the end of it.
+    // Line search along `move`, the Newton step on the support; return whether a sign has changed, which needs another.
     bool advance(i64 m) {
-        const double fall = dot_n(rhs, move, m);  // the quadratic has this curvature along a Newton step, too
+        const double fall = dot_n(rhs, move, m);  // equals the curvature along a Newton step
         if (!(fall > 0.0) || !(fall - fall == 0.0)) return false;
         Kinks kinks{lengths, who};
         for (i64 c = 0; c < m; ++c)

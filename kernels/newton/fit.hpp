@@ -1,13 +1,14 @@
-// A whole fit in one call, for problems so small that Python between two passes would cost more than the passes.
+// A complete fit in one call, for problems so small that Python would take longer between two passes than the passes.
 //
-// Newton's method on  P(theta) = lam/2 |w|^2 + sum s l(m)  in the centred coordinates (x - mu, 1): sweep, Gram,
-// Cholesky of the Jacobi-scaled Hessian with one refinement, unit step, and an exact line search on stored scores
-// when P would rise (which makes it finite for the piecewise quadratic losses, Keerthi and DeCoste 2005). While P falls
-// as steeply at the end of a step as at its beginning, the step is lengthened. Stops on
-// the Newton-dual gap of the closing pass. src/linsep/solvers/newton.py is the same method over many blocks.
+// Newton's method on  P(theta) = lam/2 |w|^2 + sum s l(m)  in the centred coordinates (x - mu, 1): gradient sweep,
+// Hessian as a Gram matrix, Cholesky factor of the Jacobi-scaled Hessian with one step of refinement, unit step. If P
+// would rise, an exact line search on stored scores finds the step size (which makes the method finite for piecewise
+// quadratic losses, Keerthi and DeCoste 2005); if P still falls steeply at the end of a step, the step is lengthened.
+// Stops on the duality gap of the closing pass at the linearised dual point. src/linsep/solvers/newton/solve.py is the
+// same method over many blocks.
 //
-// The Gram is made in single precision as long as its error, 1e-7 of the diagonal, is neither larger than the smallest
-// pivot allows nor seen in the gap. To polish is to go on with the last factor (chord steps, a sweep each).
+// The Hessian is summed in single precision as long as its error, 1e-7 of the diagonal, is small against the smallest
+// pivot and does not affect the gap. Polishing continues with the last factor (chord steps, one sweep each).
 #pragma once
 #include "core/any_rows.hpp"
 #include "core/arena.hpp"
@@ -18,8 +19,8 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse. Returns
-// the sum of h.
+// Mean mu of the rows, weighted by their curvatures h, so that outliers with zero curvature do not count; 0 for sparse
+// rows. Returns the sum of h.
 inline double centre(const AnyRows& X, const TwoParts& rows, const double* h, bool intercept, double* mu,
                      double* other) {
     for (i64 j = 0; j < X.d; ++j) mu[j] = 0.0;
@@ -30,9 +31,9 @@ inline double centre(const AnyRows& X, const TwoParts& rows, const double* h, bo
     return sum;
 }
 
-// H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h: rows centred there are
-// orthogonal to the column of ones. In single precision unless `exact`. mu has room for d + 1 numbers; H and pack, the
-// scratch of a Gram, of each half.
+// H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, where mu is the mean weighted by h: the centred columns
+// are orthogonal to the column of ones. In single precision unless `exact`. mu is an array of d + 1 numbers; H2 and
+// pack (scratch of the Gram kernel) have one array for each half of the rows.
 inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, double lam, bool intercept, double* mu,
                     double* const (&H2)[2], double* const (&pack)[2], bool exact) {
     const i64 d = X.d, order = d + 1;
@@ -47,12 +48,12 @@ inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, dou
     if (X.dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {
-            // dense kernels fill the upper triangle, sparse ones either: the other entry is 0
+            // the dense kernel fills the upper triangle, the sparse one either triangle, and the other entry is 0
             const double both = X.dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
             H[i * order + j] = H[j * order + i] = both;
         }
     for (i64 j = 0; j < d; ++j) {
-        // A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        // A constant column duplicates the intercept: after centring, only rounding errors remain of it.
         if (H[j * order + j] <= 1e-24 * mu[j] * mu[j] * H[d * order + d])
             for (i64 i = 0; i < order; ++i) H[j * order + i] = H[i * order + j] = 0.0;
         H[j * order + j] += lam;
@@ -65,7 +66,7 @@ inline void hessian(const AnyRows& X, const double* h, double lam, bool intercep
     hessian(X, TwoParts{X.n, X.n}, h, lam, intercept, mu, {H, nullptr}, {pack, nullptr}, exact);
 }
 
-// Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
+// Duality gap from the sums of the closing pass; src/linsep/certificates/closing.py adds the rounding bound.
 inline double gap_of(const double* c, i64 d, double lam, const double* theta, bool intercept, double* primal) {
     double kp = 1.0, km = 1.0;
     if (intercept) {
@@ -82,7 +83,7 @@ inline double gap_of(const double* c, i64 d, double lam, const double* theta, bo
     return *primal + kp * c[1] + km * c[2] + 0.5 * v2 / lam;
 }
 
-constexpr i64 kSingleFrom = 12;  // columns from which single precision pays
+constexpr i64 kSingleFrom = 12;  // number of columns from which single precision is faster
 
 struct NewtonFit {
     const AnyRows& X;
@@ -94,11 +95,12 @@ struct NewtonFit {
     double *theta, *trial, *delta, *g, *rhs, *res, *mu, *h, *z, *dz, *sums, *H, *other, *pack[2];
     Cholesky chol;
     double P = 0, closed = 0;
-    double blend = 0;  // 1: secant curvatures, for a few steps after curvature was missing
+    double blend = 0;  // 1: secant curvatures, for a few steps after the Hessian was singular
     int hold = 1, held = 0, shorts = 0;
-    bool lost = false;  // the last direction ignores part of the gradient, for want of curvature
-    bool exact;         // Grams in double precision from now on
-    // The gap after a step is about the square of its decrement, as shares of P: earlier closing passes are in vain.
+    bool lost = false;  // the last direction ignores a part of the gradient along which there is no curvature
+    bool exact;         // Hessians in double precision from now on
+    // Decrement, relative to P, below which a closing pass is worthwhile: the relative gap after a step is about the
+    // square of its relative decrement.
     double near;
     NewtonReport report{};
 
@@ -141,7 +143,7 @@ struct NewtonFit {
         ++report.sweeps;
     }
 
-    // rhs = -gradient in the centred coordinates, b = c - mu.w
+    // rhs = -gradient in the centred coordinates, where b = c - mu.w
     void descend() {
         const double gb = job.intercept ? g[1 + d] : 0.0;
         for (i64 j = 0; j < d; ++j) rhs[j] = -(g[1 + j] + job.lam * theta[j] - mu[j] * gb);
@@ -172,8 +174,8 @@ struct NewtonFit {
         return decrement;
     }
 
-    // Whether single precision would show in the gap: it leaves a residual r of about 2e-7 diag(H)^1/2 |diag(H)^1/2
-    // delta| in the Newton equations, hence |r|^2/(2 lam).
+    // Return whether single precision would affect the gap: it leaves a residual r of about
+    // 2e-7 diag(H)^1/2 |diag(H)^1/2 delta| in the Newton equations, which adds |r|^2/(2 lam) to the gap.
     bool blurred(double decrement) const {
         if (!(decrement <= near * P)) return false;
         double trace = 0, length = 0;
@@ -198,7 +200,8 @@ struct NewtonFit {
         }
         return s;
     }
-    // Root of the derivative along the step in (0, 1): regula falsi (Illinois), which bisection guards.
+    // Root of the derivative along the step in (0, 1), by the Illinois variant of regula falsi, safeguarded by
+    // bisection.
     double exact_step() {
         X.dots(0, n, theta, z);
         X.dots(0, n, delta, dz);
@@ -234,7 +237,7 @@ struct NewtonFit {
         return least;
     }
 
-    // Secant curvatures from the point `at` on, for `hold` steps: twice as many each time.
+    // Use secant curvatures from the point `at` on, for `hold` steps; `hold` doubles each time.
     void to_secant(const double* at) {
         blend = 1.0;
         held = 0;
@@ -253,15 +256,15 @@ struct NewtonFit {
         return g[0] + penalty(trial);
     }
 
-    // One step along delta, longer than 1 while P keeps falling, its length found by exact search when P would rise;
-    // false if P does not fall.
+    // Take one step along delta: of size 1, larger if P still falls steeply there, or by exact line search if P would
+    // rise. Return false if P does not decrease.
     bool advance(double decrement, bool tiny, double* length) {
         double next = try_step(*length = 1.0);
         if (!tiny && !(next <= P - 1e-4 * decrement)) {
             next = try_step(*length = exact_step());
             if (!(next < P)) return false;
         } else if (decrement > 1e-2 * P && blend == 0.0) {
-            // The derivative along the step, as a share of that at its beginning: its secant vanishes at 1/(1 - share).
+            // Derivative at the end of the step relative to that at its start: its secant vanishes at 1/(1 - share).
             const double slope = dot_n(g + 1, delta, order) + job.lam * dot_n(trial, delta, d);
             const double share = -slope / decrement;
             if (share > 0.2) {
@@ -275,8 +278,8 @@ struct NewtonFit {
         return true;
     }
 
-    // Steps with the last factor until they are lost in rounding; false if they do not shrink fast enough. The first one
-    // tells, before a closing pass is paid for, whether the gap can have closed (`near_enough`).
+    // Take chord steps with the last factor until they reach rounding level; return false if they do not shrink fast
+    // enough. The first step shows, without a closing pass, whether the gap can be below tol (`near_enough`).
     bool polish(bool* near_enough) {
         double last = 0;
         for (int k = 0; k < 8; ++k) {
@@ -313,7 +316,7 @@ struct NewtonFit {
         return gap <= job.tol * primal;
     }
 
-    // The closing pass in place of the sweep at the end of the step; theta moves there if the gap is closed.
+    // Run the closing pass instead of the sweep at the end of the step; if the gap is at most tol, move theta there.
     bool ends_here(const double* base, const double* step, double* out) {
         for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + delta[j];
         if (!closes(base, step, trial, out)) return false;
@@ -322,18 +325,20 @@ struct NewtonFit {
         return true;
     }
 
-    // Whether short steps are so dear that another method is to go on (src/linsep/solvers/slack_path.py).
+    // Return whether short steps are so expensive that an interior point method should continue
+    // (src/linsep/solvers/interior/quadratic_hinge.py).
     bool stalled() const {
         return spec.id == LossId::squared_hinge && X.dense && job.lam > 0.0 && n * d * (d + 8) > 4'000'000;
     }
 
-    // status: 0 step limit or many short steps, 1 gap <= tol, 2 working precision, 3 separable (theta separates), 4 not finite
+    // status: 0 step limit or many short steps, 1 gap <= tol, 2 working precision reached, 3 separable (theta
+    // separates), 4 not finite
     NewtonReport run(double* base, double* step, double* closing_out) {
         const bool bent = spec.id == LossId::huberised_hinge || spec.id == LossId::huber;
         const bool unbounded = job.lam == 0.0 && (spec.id == LossId::logistic || spec.id == LossId::exponential);
         value_and_gradient(theta);
         P = g[0] + penalty(theta);
-        bool certified = false, settled = false;  // settled: even secant steps have become tiny
+        bool certified = false, settled = false;  // settled: even the secant steps are tiny
         for (report.steps = 0; report.steps < job.max_steps; ++report.steps) {
             if (!(P - P == 0.0)) return finish(4);
             const double decrement = direction();
@@ -368,7 +373,7 @@ struct NewtonFit {
             } else if (close_by) {
                 bool worth_it = tiny;
                 const bool polished = job.polish && length == 1.0 && polish(&worth_it);
-                if (polished) {  // one last step in double: its dual point belongs to the answer to the last digits
+                if (polished) {  // a last step in double precision, so that the dual point matches theta exactly
                     exact = true;
                     direction();
                     for (i64 j = 0; j < order; ++j) {

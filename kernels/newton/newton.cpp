@@ -1,4 +1,4 @@
-// A whole fit by Newton's method, and the small dense systems of every solver.
+// A complete fit by Newton's method, and small dense linear systems for all solvers.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include <cstring>
 
@@ -11,7 +11,7 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr i64 kInBlocks = 256;  // order from which a factor is made in blocks
+constexpr i64 kInBlocks = 256;  // order from which the blocked factorisation is used
 
 double spd_solve(i64 n, const double* A, const double* b, bool drop, double* x, double* scratch) {
     Cholesky chol{n, scratch + 2 * n, scratch, 0.0};

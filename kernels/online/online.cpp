@@ -1,4 +1,4 @@
-// Perceptron and stochastic descent.
+// Perceptron and stochastic gradient descent.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "online/passes.hpp"

@@ -1,12 +1,11 @@
-// Learning one row at a time: perceptron passes, stochastic sub-gradient steps, and the losses of several points at
-// once.
+// Online learning: perceptron passes, stochastic subgradient steps, and the losses of several models in one pass.
 #pragma once
 #include "dual/coordinate_ascent.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// How many steps before its turn a row is sent for: while the next one is being read if it is long, earlier if short.
+// Number of steps by which rows are prefetched: few for long rows, more for short ones.
 template <class R>
 i64 ahead_of_time(const R& X) {
     const i64 bytes = 12 * X.n_entries() / (X.n > 0 ? X.n : 1);
@@ -14,10 +13,10 @@ i64 ahead_of_time(const R& X) {
 }
 
 // ---- Perceptron (Rosenblatt 1958, Novikoff 1962) ---------------------------------------------------------------
-// w += a sign x wherever sign (x.w + b) <= 0, with a = 1 (raw) or a = 1/|(x, 1)| (normalised). Margins are taken for a
-// block of rows at once; a mistake ends its block, and blocks grow again while none is made. A margin that an update
-// made stale could be repaired by the product of two rows, but that costs as much as a fresh one, which is exact.
-// Sparse rows gain nothing from company and are taken one by one.
+// w += a sign x wherever sign (x.w + b) <= 0, with a = 1 (raw) or a = 1/|(x, 1)| (normalised). Margins are computed for
+// a block of rows at once; a mistake ends its block, and blocks grow again while there are no mistakes. A margin made
+// stale by an update could be corrected by the product of two rows, but that costs as much as recomputing it, which is
+// exact. Sparse rows do not benefit from blocks and are processed one by one.
 
 template <class R>
 struct PerceptronPass {
@@ -26,18 +25,18 @@ struct PerceptronPass {
     const double* sign;
     const PerceptronJob& job;
     double* theta;
-    // counts: place of the next row, rows since the last mistake, updates, rows visited, row of the least margin
+    // counts: position of the next row, rows since the last mistake, updates, rows visited, row of the smallest margin
     i64 &place = job.counts[0], &clean = job.counts[1], &updates = job.counts[2], &visited = job.counts[3],
         &worst = job.counts[4];
-    // numbers: |(w, b)|^2, least margin of this pass
+    // numbers: |(w, b)|^2, smallest margin of this pass
     double &norm2 = job.numbers[0], &least = job.numbers[1];
 
-    // A row of length 0 (no intercept) has margin 0 for ever: no update can help it.
+    // A row of norm 0 (without an intercept) always has margin 0: no update can change it.
     bool is_mistake(i64 i, double margin) const {
         if (margin > 0.0 || job.lengths[i] == 0.0) return false;
         return !(job.online && sign[i] > 0.0 && margin == 0.0);  // online: the prediction at 0 is +1
     }
-    // Writes an update down, and returns what to multiply the row by.
+    // Record an update; return the factor of the row.
     double record(i64 i, double margin) {
         const double a = job.normalised ? 1.0 / __builtin_sqrt(job.lengths[i]) : 1.0, step = a * sign[i];
         if (job.intercept) theta[X.d] += step;
@@ -56,15 +55,15 @@ struct PerceptronPass {
         return step;
     }
 
-    // Rows in their own order, round and round; with `restart` from row 0 again after each update. The score of the
-    // row after a mistake comes with the update.
+    // Visit the rows cyclically; with `restart`, from row 0 again after each update. The update also computes the score
+    // of the next row.
     void cyclic(i64 until, bool restart) {
         double z[kLongestBlock];
         int block = kLongestBlock;
         bool known = false;  // z[0] is the score of row `place`
         while (clean < X.n && visited < until && updates < job.max_updates) {
             if (place >= X.n) {
-                if (job.online) return;  // one pass and no more
+                if (job.online) return;  // a single pass
                 place = 0;
             }
             const int nb = known ? 1 : (int)min64(block, X.n - place);
@@ -93,8 +92,8 @@ struct PerceptronPass {
                 X.axpy(i, step, theta);
         }
     }
-    // The same for short rows: w stays in N registers, of which the last is partly filled if Part, and rows are taken one
-    // by one. While no mistake is made the processor works at several of them at once.
+    // cyclic() for short rows: w stays in N registers, the last of them partly filled if Part, and rows are processed
+    // one by one. Without mistakes, the processor overlaps several of them.
     template <int N, bool Part>
     void cyclic_narrow(i64 until, bool restart) {
         const i64 d = X.d, rest = d % VL;
@@ -132,7 +131,7 @@ struct PerceptronPass {
             for (i64 j = v * VL; j < d && j < (v + 1) * VL; ++j) theta[j] = t[j - v * VL];
         }
     }
-    // One pass in a given order.
+    // Visit the rows once in a given order.
     void visit_listed(i64 until) {
         const i64 far = ahead_of_time(X);
         double z = place < X.n ? X.dot_row(job.order[place], theta) : 0.0;
@@ -146,7 +145,8 @@ struct PerceptronPass {
             z = X.axpy_dot(i, wrong ? record(i, margin) : 0.0, theta, next, ahead);
         }
     }
-    // The row of the least margin (divided by its length when normalised), sought in a full pass for each update.
+    // Update the row of the smallest margin (divided by the norm of the row if normalised), found by a full pass per
+    // update.
     void visit_most_violated(i64 until) {
         double z[kLongestBlock];
         while (clean < X.n && visited < until && updates < job.max_updates) {
@@ -194,15 +194,16 @@ void perceptron(const R& X, const double* sign, const PerceptronJob& job, double
     pass.cyclic(until, restart);
 }
 
-// ---- Stochastic sub-gradient steps ------------------------------------------------------------------------------
-// Minimise lam/2 |w|^2 + mean of l(m), b free. A step at the rows of one batch:
+// ---- Stochastic subgradient steps -------------------------------------------------------------------------------
+// Minimise lam/2 |w|^2 + mean of l(m), with b not penalised. A step on the rows of one batch:
 //   w <- (1 - eta lam) w - eta mean(s sign l'(m) x),   b <- b - eta mean(s sign l'(m)).
-// w = factor * v, so that shrinking w costs one multiplication. The sum of the iterates, weighted by their step number t
-// (Lacoste-Julien, Schmidt, Bach 2012), is kept by partial summation (Xu 2011): with R_T = sum_t t factor_t,
+// w is stored as factor * v, so that shrinking w costs one multiplication. The sum of the iterates, weighted by their
+// step number t (Lacoste-Julien, Schmidt, Bach 2012), is computed by partial summation (Xu 2011): with R_T = sum_t t
+// factor_t,
 //   sum_t t w_t = R_T v_T - sum_t R_{t-1} (v_t - v_{t-1}),
-// so that a step costs the entries of its rows and nothing more.
+// so that a step costs only the entries of its rows.
 
-// Slopes at one margin. At a kink they are those of the falling side: the tie updates.
+// Slope at one margin. At a kink it is that of the decreasing side, so that a tie causes an update.
 struct SlopeOf {
     LossSpec spec;
     double operator()(double m) const {
@@ -245,16 +246,16 @@ inline double step_size(const SgdJob& job, i64 c, i64 t) {
     }
 }
 
-// One column: the coefficients of one class against the others.
+// One column of coefficients: one class against the others.
 template <class R>
 struct Descent {
     const R& X;
     const SgdJob& job;
-    double* v;    // (d + 1), the intercept in plain view at its end
+    double* v;    // (d + 1), the intercept, unscaled, last
     double* sum;  // (d + 1) or null
     double factor, reach;
 
-    // Back to plain coefficients.
+    // Multiply v by the factor, and bring the sum up to date.
     void unfold() {
         const i64 d = X.d;
         if (sum && reach != 0.0)
@@ -267,7 +268,7 @@ struct Descent {
     double score(i64 i) const { return factor * X.dot_row(i, v) + v[X.d]; }
     void shrink(double by) {
         factor *= by;
-        if (!(factor > (sum ? 1e-4 : 1e-9))) unfold();  // the sum loses the digits that v gains
+        if (!(factor > (sum ? 1e-4 : 1e-9))) unfold();  // as v grows, the sum loses accuracy
     }
     void add(i64 i, double a) {
         if (a == 0.0) return;
@@ -275,7 +276,7 @@ struct Descent {
         if (sum) X.axpy(i, -reach * (a / factor), sum);
         if (job.intercept) v[X.d] += a;
     }
-    // The same, and x_next . v after it.
+    // add(i, a), and return x_next . v after it.
     double add_and_score(i64 i, double a, i64 next, i64 ahead) {
         if (job.intercept) v[X.d] += a;
         const double scaled = a / factor;
@@ -296,7 +297,7 @@ struct Steps {
     const SlopeOf slope;
     const SgdJob& job;
     double *W, *sums;
-    double *kept, *z;  // of each column: factor and reach, score of the next row
+    double *kept, *z;  // for each column: factor and reach; score of the next row
     const i64 columns = y.k == 2 ? 1 : y.k;
 
     Descent<R> column(i64 c) const {
@@ -304,12 +305,12 @@ struct Steps {
         return {X, job, W + c * order, sums ? sums + c * order : nullptr, kept[2 * c], kept[2 * c + 1]};
     }
     double sign(i64 c, i64 i) const { return y.label[i] == (columns == 1 ? 1 : c) ? 1.0 : -1.0; }
-    // Minus the step times the slope of the loss by the score of row i.
+    // Minus the step size times the derivative of the loss with respect to the score of row i.
     double pull(double share, double sign, double score, i64 i) const {
         return -share * sign * slope(sign * score) * (y.weight ? y.weight[i] : 1.0);
     }
 
-    // One row at a time: adding it and the score of the next one are one walk, during which a later one is sent for.
+    // Batches of one row: one loop adds the row, computes the score of the next, and prefetches a later one.
     void singly(const i64* draws, i64 count) const {
         const i64 far = ahead_of_time(X);
         for (i64 c = 0; c < columns; ++c) z[c] = X.dot_row(draws[0], W + c * (X.d + 1));
@@ -358,8 +359,8 @@ void sgd(const R& X, const Classes& y, LossSpec spec, const SgdJob& job, const i
     for (i64 c = 0; c < columns; ++c) steps.column(c).unfold();
 }
 
-// ---- The losses of several points in one read of the rows -------------------------------------------------------
-// W (d + 1, K), K a multiple of 8; column j is judged against class of[j]. out[j] += sum s l(m).
+// ---- Losses of several models in one pass over the rows ---------------------------------------------------------
+// W (d + 1, K), K a multiple of 8; column j separates class of[j] from the others. out[j] += sum s l(m).
 template <class R>
 void losses_k(const R& X, i64 lo, i64 hi, const Classes& y, LossSpec spec, const double* W, i64 K, const i64* of,
               double* out, double* scratch) {

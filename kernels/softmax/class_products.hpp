@@ -1,9 +1,8 @@
-// Products of a chunk of rows with k columns, one plane of rows per class:
+// Products of a chunk of rows with k columns, stored as one plane of rows per class:
 //   scores   z_c = X w_c + b_c        add   g_c += X'a_c
-// Dense rows are read as they lie. The columns of W are turned into rows first, so that features fill the vectors: no
-// lane is wasted on padded classes, and sums over the lanes of VL rows come out as one vector of a plane. Sparse rows
-// meet all classes of a feature at once, in a chunk with a row of K = padded_classes(k) numbers each.
-// Many features and classes go through packed panels (softmax/panels.hpp).
+// For dense rows, W is transposed first, so that vectors run along features: no lane is wasted on padded classes, and
+// the sums over the lanes of VL rows form one vector of a plane. Sparse rows process all classes of a feature at once,
+// with K = padded_classes(k) numbers per row. Many features and classes use packed panels (softmax/panels.hpp).
 #pragma once
 #include <optional>
 
@@ -19,20 +18,20 @@ struct ByClass;
 
 template <class T>
 struct ByClass<DenseRows<T>> {
-    static constexpr int kScored = 3;                 // classes whose scores are summed at once, VL rows of each
+    static constexpr int kScored = 3;                 // classes whose scores are summed together, for VL rows
     static constexpr int kAdded = 5;                  // classes whose sums are kept in registers,
-    static constexpr int kStrip = VL > 4 ? 4 : 2;     // so many vectors of features of each
-    static constexpr i64 kColumns = 256, kFew = 384;  // of VL rows, that stay in the nearest cache
-    static constexpr i64 kNear = 1 << 20;             // bytes of X that a cache holds
+    static constexpr int kStrip = VL > 4 ? 4 : 2;     // with this many vectors of features each
+    static constexpr i64 kColumns = 256, kFew = 384;  // columns of VL rows that fit in the L1 cache
+    static constexpr i64 kNear = 1 << 20;             // bytes of X that fit in the L2 cache
 
     const DenseRows<T>& X;
-    i64 k, K, whole, stride;  // features in whole vectors; numbers of a class in `turned`: those, and the tail
+    i64 k, K, whole, stride;  // features in whole vectors; numbers per class in `turned`, with the tail
     double *turned, *G, *out;
     const double* intercepts[3] = {};
     std::optional<Panels<double>> panels;
     mutable i64 packed = -1;  // first row of the chunk that the panels hold
 
-    // G (d + 1, K) gets the sums when `close` is called; scratch: 4 k (d + 8), or panel_scratch.
+    // close() adds the sums to G_ (d + 1, K); scratch: 4 k (d + 8), or panel_scratch.
     ByClass(const DenseRows<T>& rows, i64 classes, double* G_, double* scratch)
         : X(rows),
           k(classes),
@@ -52,7 +51,7 @@ struct ByClass<DenseRows<T>> {
     // The lane of feature j >= whole in the tail (see core/row_lanes.hpp).
     i64 lane(i64 j) const { return whole + (X.d < VL ? j : j - (X.d - VL)); }
 
-    // W (d + 1, K) becomes number `which` of three.
+    // Store the transpose of W (d + 1, K) in slot `which` of three.
     void take(int which, const double* W) {
         if (panels) return panels->take(which, W);
         double* w = turned + which * k * stride;
@@ -65,8 +64,8 @@ struct ByClass<DenseRows<T>> {
         intercepts[which] = W + X.d * K;
     }
 
-    // z + c room (padded to whole vectors of rows) for C classes: VL rows p by the columns [lo, hi), and the tail.
-    // Meanwhile `count` rows from `ahead` on are sent for: the hardware does not foresee many rows read side by side.
+    // Scores of VL rows p for C classes at z + c room, from the columns [lo, hi), and the tail at the end. Prefetches
+    // `count` rows from `ahead` on, because hardware prefetchers do not follow many rows read in parallel.
     template <int C>
     void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z, i64 room,
               const T* ahead, int count) const {
@@ -87,7 +86,7 @@ struct ByClass<DenseRows<T>> {
         if (end && whole < X.d) add([d = X.d](const T* row) { return tail(row, d); }, whole);
         for (int c = 0; c < C; ++c) store(z + c * room, reduce(acc[c]) + (lo ? load(z + c * room) : splat(b[c])));
     }
-    // The chunk from row r on, in the panels.
+    // Pack the chunk from row r on into the panels.
     void pack(i64 r, int nr) const {
         if (packed != r) panels->open(X, r, nr);
         packed = r;
@@ -109,7 +108,7 @@ struct ByClass<DenseRows<T>> {
     void scores(int which, i64 r, int nr, double* z, i64 room) const {
         if (panels) return packed_scores(which, r, nr, z, room);
         const i64 columns = whole > kFew ? kColumns : whole, groups = (k + kScored - 1) / kScored;
-        const int share = (int)((VL + groups - 1) / groups);  // of the next VL rows
+        const int share = (int)((VL + groups - 1) / groups);  // rows of the next VL to prefetch per group
         const bool far = X.n_entries() * (i64)sizeof(T) > kNear;
         for (int i = 0; i < nr; i += VL) {
             const T* p[VL];
@@ -180,7 +179,7 @@ struct ByClass<DenseRows<T>> {
     }
 
   private:
-    // f(first class, how many) for groups of at most Most classes, as even as can be.
+    // Call f(first class, count) for groups of at most Most classes of nearly equal size.
     template <int Most, class F>
     void for_groups(F f) const {
         const i64 groups = (k + Most - 1) / Most;
@@ -205,7 +204,7 @@ struct ByClass<CsrRows<T>> {
         : X(rows), k(classes), K(padded_classes(classes)), rowwise(scratch), out(G) {}
     void take(int which, const double* w) { W[which] = w; }
 
-    // The K numbers of a row stay in registers; those of the features to come are sent for.
+    // The K numbers of a row stay in registers; those of later features are prefetched.
     static constexpr i64 kAhead = 12;
     const double* ahead(const double* of, i64 p) const {
         return of + (i64)X.index[min64(p + kAhead, X.start[X.n] - 1)] * K;

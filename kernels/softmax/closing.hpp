@@ -1,15 +1,16 @@
-// The closing pass of the softmax loss: the sums from which a certificate is assembled (src/linsep/simplex.py).
+// The closing pass of the softmax loss: all sums of a certificate (src/linsep/certificates/softmax.py).
 //
-// Dual point U = onehot(y) - p~ with p~ in the simplex. The Newton-dual one: with p the softmax at the base point and
-// dz the score change of the step,  p~ = p + (diag p - p p') dz; by the Newton equations X'(sU) = lam (W0 + step) up to
-// the residual of the linear solve. Rows where p~ leaves the simplex take the softmax at W, and NaN as their entropy if
-// that is not in it either. An explicit U may be given.
+// The dual point is U = onehot(y) - p~ with p~ in the simplex. It is either given or linearised: with p the softmax at
+// the base point and dz the change of the scores along the step,  p~ = p + (diag p - p p') dz; by the Newton equations,
+// X'(sU) = lam (W0 + step) up to the residual of the linear solve. Where p~ lies outside the simplex, the softmax at W
+// replaces it; if that is outside too, the entropy of the row is NaN.
 //
 // out: loss, entropy, magnitude, absolute, spread, bulk, fallbacks; mass [K] = weight of each class;
 //      (d + 1, K) = sum s (x, 1) U'; (k, d) = sum of s x over the rows of each class.
-//   magnitude >= sum s |U_c| (|x|.|w_c| + |b_c|), the same with the slopes at W in place of U, absolute = sum of
-//   |terms|, spread = sum s |U| |x| and bulk = sum s |x| bound the rounding errors. certificates/softmax.py derives how.
-//   absolute counts 1 - p_y as well, kSteep times where p_y is small: there -p_y log p_y magnifies its rounding.
+//   magnitude, an upper bound of sum s |U_c| (|x|.|w_c| + |b_c|), also with the slopes at W in place of U,
+//   absolute = sum of |terms|, spread = sum s |U| |x| and bulk = sum s |x| bound the rounding errors
+//   (certificates/softmax.py derives how). absolute includes 1 - p_y, times kSteep where p_y is small, because
+//   -p_y log p_y amplifies its rounding error there.
 #pragma once
 #include "softmax/passes.hpp"
 #include "sums/sweep.hpp"
@@ -20,8 +21,8 @@ namespace {
 constexpr int kSoftmaxHeader = 7;
 constexpr double kSteep = 16.0, kSmall = 0x1p-7;
 
-// s |U| |x| and s |x| for lengths |U| and |x| whose squares may have underflowed, as may s U: the products are bounds
-// all the same. A square loses at most 2^-1074, so a length of m numbers sqrt(m) 2^-537.
+// Upper bounds of s |U| |x| and s |x| that hold even if the squares of |U| and |x|, or s U, have underflowed. A square
+// loses at most 2^-1074, so the norm of m numbers loses at most sqrt(m) 2^-537.
 struct Lengths {
     double of_x, of_u, lost;
     Lengths(i64 d, i64 k)
@@ -35,7 +36,7 @@ struct Lengths {
     }
 };
 
-// Plane 0 becomes the proposed p~ off the label.
+// Set plane 0 to the proposed p~ off the label.
 template <class R>
 void propose(SoftmaxChunk<R>& c, const double* dual) {
     const i64 k = c.y.k;
@@ -55,7 +56,8 @@ void propose(SoftmaxChunk<R>& c, const double* dual) {
     }
 }
 
-// Rows of plane 0 outside the simplex take plane 2; rest becomes the sum off the label, NaN if plane 2 is outside, too.
+// Replace rows of plane 0 outside the simplex by plane 2; set `rest` to the sum off the label, or NaN if plane 2 is
+// outside too. Return the number of replaced rows.
 template <class R>
 int keep_feasible(SoftmaxChunk<R>& c) {
     const double most = 1.0 + 8.0 * (double)c.y.k * 0x1p-53;
@@ -125,7 +127,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         out[1] += c.weighted_total(entropy);
         for (int i = 0; i < c.np; i += VL) {
             const vd far = load(reach + i), grown = load(rest1 + i) * vexp(2.0 * score_error * far);
-            const vd slope = vmin(grown, splat(1.0));  // NaN remains NaN; where exp is cut off, `grown` is above 1
+            const vd slope = vmin(grown, splat(1.0));  // NaN remains NaN; where exp is clamped, `grown` exceeds 1
             store(pull + i, 2.0 * far * vmax(slope, load(c.rest + i)));
             const vd rest = load(c.rest + i), count = select(1.0 - rest < kSmall, splat(kSteep), splat(1.0));
             store(rest1 + i, load(loss + i) + vabs(load(entropy + i)) + count * rest);

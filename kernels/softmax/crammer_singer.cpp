@@ -1,4 +1,4 @@
-// The passes of the multiclass hinge (Crammer and Singer).
+// Passes of the multiclass hinge of Crammer and Singer.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "softmax/crammer_singer.hpp"
 

@@ -1,19 +1,20 @@
 // Passes of the multiclass hinge  l_i = max_c (z_c + 1[c != y]) - z_y = max over p in the simplex of sum_c p_c lead_c,
 // lead_c = 1 + z_c - z_y off the label and 0 on it.
 //
-// The solver (src/linsep/solvers/crammer_singer.py) works on the smooth losses of the proximal point method,
+// The solver (src/linsep/solvers/multiclass/crammer_singer.py) minimises the smoothed losses of the proximal point
+// method,
 //   l_i(z) = max over p of  sum_c p_c lead_c - |p - p0|^2 / (2 sigma),   attained at p = projection of p0 + sigma lead
-// on the simplex. Scores, p0 and p are (n, K) with K = padded_classes(k); the padding is 0.
+// onto the simplex. Scores, p0 and p are (n, K) with K = padded_classes(k); the padding is 0.
 #pragma once
 #include "softmax/closing.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. A
-// dropped class becomes -inf and never returns, so there are at most k rounds: thresholds rise in exact arithmetic, but
-// a rounded one may fall back, and a class tested again would then come and go for ever. Most rows have a class that
-// leads all others by 1 or more, and no others are left.
+// Project p onto the simplex (Michelot 1986): remove the classes below the threshold until there are none. A removed
+// class is set to -inf and never returns, so there are at most k rounds: thresholds increase in exact arithmetic, but a
+// rounded one may decrease, and a class that is tested again might then alternate for ever. In most rows one class
+// leads all others by 1 or more, and is the only one left.
 inline void project(i64 k, double* p) {
     double top = p[0], second = -__builtin_inf();
     i64 best = 0;
@@ -48,9 +49,9 @@ inline void project(i64 k, double* p) {
     for (i64 c = 0; c < k; ++c) p[c] = p[c] > threshold ? p[c] - threshold : 0.0;
 }
 
-// As `project` for p whose entry at the label is 1 - rest, given by rest alone. Its threshold is small where the entries
-// off the label are (a large C and separable classes: 1e-13 is common), and these keep their relative accuracy: with the
-// label's entry, sum_{c active} (p_c - threshold) = 1 reads threshold = (sum of the others - rest) / count.
+// Project p onto the simplex, where the entry at the label is 1 - rest, given by rest. This keeps the relative accuracy
+// of small entries off the label (for large C and separable classes, 1e-13 is common) and of the threshold: with the
+// entry of the label, sum_{c active} (p_c - threshold) = 1 becomes threshold = (sum of the others - rest) / count.
 inline void project_at_label(i64 k, i64 own, double rest, double* p) {
     double sum = -rest;
     for (i64 c = 0; c < k; ++c)
@@ -59,7 +60,7 @@ inline void project_at_label(i64 k, i64 own, double rest, double* p) {
     i64 count = k;
     for (;;) {
         const double threshold = sum / (double)count;
-        if (!(threshold < 1.0 - rest)) return project(k, p);  // nothing is left at the label
+        if (!(threshold < 1.0 - rest)) return project(k, p);  // the entry of the label becomes 0
         double others = -rest;
         i64 left = 1;
         for (i64 c = 0; c < k; ++c)
@@ -71,14 +72,15 @@ inline void project_at_label(i64 k, i64 own, double rest, double* p) {
             p[own] = off < 1.0 ? 1.0 - off : 0.0;
             return;
         }
-        if (left > count) return project(k, p);  // a rounded threshold fell back
+        if (left > count) return project(k, p);  // a rounded threshold has decreased
         count = left;
         sum = others;
     }
 }
 
-// p at the scores z + t dz (dz may be null). out: sum of s l, sum of s times the derivative of l by t, the proximal part
-// sum s |p - p0|^2 / (2 sigma) of the first, and the slack sum s (max lead - sum p lead): what p lacks as a dual point.
+// p at the scores z + t dz (dz may be null). out: sum of s l; sum of s times the derivative of l with respect to t; the
+// proximal part sum s |p - p0|^2 / (2 sigma) of the first; and the Fenchel-Young slack sum s (max lead - sum p lead) of
+// p.
 inline void crammer_singer_step(i64 lo, i64 hi, const Classes& y, const double* z, const double* dz, double t,
                                 const double* p0, double sigma, double* p, double* out) {
     const i64 k = y.k, K = padded_classes(k);
@@ -117,11 +119,11 @@ inline void crammer_singer_step(i64 lo, i64 hi, const Classes& y, const double* 
     }
 }
 
-// Dual coordinate ascent over the buckets order[k0 .. k1): the p of one row after the other moves to the maximiser.
-// W (d + 1, K) = (V/lam; b0) moves along, V = sum s x (onehot(y) - p)'. The intercepts are kept by an augmented
-// Lagrangian, b = b0 + stiffness e with e_c = sum s (onehot(y) - p)_c. A change of p moves the scores of its own row by
-// -s (|x|^2/lam + stiffness) times itself, so the maximiser is a projection. state: e [K], then the sum of s * slack.
-// Keerthi, Sundararajan, Chang, Hsieh, Lin 2008.
+// Dual coordinate ascent over the buckets order[k0 .. k1): maximise over the p of one row after the other, and update
+// W (d + 1, K) = (V/lam; b0), V = sum s x (onehot(y) - p)'. The intercepts are handled by an augmented Lagrangian,
+// b = b0 + stiffness e with e_c = sum s (onehot(y) - p)_c. A change of p changes the scores of its row by
+// -s (|x|^2/lam + stiffness) times that change, so the maximiser is a projection. state: e [K], then the sum of s *
+// slack. Keerthi, Sundararajan, Chang, Hsieh, Lin 2008.
 template <class R>
 void crammer_singer_ascend(const R& X, i64 k0, i64 k1, const Classes& y, const CdJob& job, const double* norms,
                            double* p, double* W, double* state, double* scratch) {
@@ -188,9 +190,9 @@ void crammer_singer_gradient(const R& X, i64 lo, i64 hi, const Classes& y, const
     }
 }
 
-// The sums of a certificate, in the layout of softmax/closing.hpp; the place of the entropy is taken by minus the
-// conjugate, the sum of p off the label. The dual point U = onehot(y) - p is explicit, (n, k). A row of it that leaves
-// the simplex by more than rounding takes the slope at W.
+// The sums of a certificate, in the layout of softmax/closing.hpp, with minus the conjugate, the sum of p off the
+// label, in place of the entropy. The dual point U = onehot(y) - p is given, (n, k). A row outside the simplex by more
+// than rounding is replaced by the slope at W.
 template <class R>
 void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, const double* bound,
                             const double* dual, double* out, double* scratch) {

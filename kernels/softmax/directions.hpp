@@ -1,9 +1,9 @@
-// The Newton system of the softmax loss, H D = -g, by conjugate gradients in one call, for problems so small that Python
-// between two products would cost as much as a product. src/linsep/solvers/coupled_directions.py is the same method for
-// problems of any size, and says what it does.
+// The Newton system of the softmax loss, H D = -g, by preconditioned conjugate gradients in one call, for problems so
+// small that Python would take as long between two products as a product.
+// src/linsep/solvers/multiclass/softmax_directions.py is the same method for problems of any size, and describes it.
 //
-// All of g, D, R, .. are (d + 1, K). M^-1 is one block for each class, or one for all, in the coordinates (x - mu, 1),
-// each by its factor (core/cholesky.hpp).
+// g, D, R, .. are (d + 1, K). The preconditioner M^-1 has one block for each class, or one for all, in the coordinates
+// (x - mu, 1), given by Cholesky factors (core/cholesky.hpp).
 #pragma once
 #include "core/any_rows.hpp"
 #include "core/arena.hpp"
@@ -46,7 +46,7 @@ struct SoftmaxSteps {
             for (i64 c = 0; c < k; ++c) a[j * K + c] -= sum / (double)k;
         }
     }
-    // Y = M^-1 r, projected
+    // Y = M^-1 r, projected to sum zero over the classes
     void precondition(const double* r) {
         for (i64 j = 0; j < size; ++j) Y[j] = 0.0;
         for (i64 c = 0; c < k; ++c) {
@@ -74,7 +74,7 @@ struct SoftmaxSteps {
     bool enough(const double* r, double decrement, double rho) const {
         if (rho > job.rough) return false;
         if (rho <= job.fine || !(decrement <= job.near)) return true;
-        double left = 0;  // as it will be when the intercepts have been solved for
+        double left = 0;  // squared residual after the intercepts have been eliminated
         for (i64 j = 0; j < d; ++j)
             for (i64 c = 0; c < k; ++c) {
                 const double v = r[j * K + c] - job.mu[j] * r[d * K + c];
@@ -85,8 +85,8 @@ struct SoftmaxSteps {
         return left <= 2.0 * job.lam * job.value * (job.to_the_end ? 0.0 : most);
     }
 
-    // From D and its residual Rs on; first (0 at the beginning) is the first rho. Returns the products made;
-    // done says whether more are of no use.
+    // Continue from D and its residual Rs; `first` is the initial rho (0 before the first call). Returns the number of
+    // products; `done` tells whether more are unnecessary.
     int run(const double* p, i64 stride, const double* g, double* D, double* Rs, double* first, bool* done) {
         precondition(Rs);
         double rho = dot_n(Rs, Y, size);

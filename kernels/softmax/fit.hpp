@@ -1,10 +1,10 @@
-// A whole multinomial fit in one call, for problems so small that Python between two passes would cost more than the
-// passes.
+// A complete multinomial fit in one call, for problems so small that Python would take longer between two passes than
+// the passes.
 //
-// Newton's method on  P(W) = lam/2 |W_w|^2 + sum s (logsumexp(z) - z_y),  lam > 0, with the Hessian of all classes: sweep,
-// k (k + 1)/2 Grams in the centred coordinates (x - mu, 1), Cholesky with one refinement, unit step or the first shorter
-// one by halves that lowers P enough. Ends at working precision and makes the closing pass there.
-// src/linsep/solvers/multinomial.py is the same method for problems of any size.
+// Newton's method on  P(W) = lam/2 |W_w|^2 + sum s (logsumexp(z) - z_y),  lam > 0, with the full Hessian of all
+// classes: gradient sweep, k (k + 1)/2 Gram matrices in the centred coordinates (x - mu, 1), Cholesky factor with one
+// step of refinement, unit step or backtracking by halves. It ends at working precision, with a closing pass.
+// src/linsep/solvers/multiclass/softmax.py is the same method for problems of any size.
 #pragma once
 #include "newton/fit.hpp"
 #include "softmax/closing.hpp"
@@ -57,7 +57,7 @@ struct SoftmaxNewton {
         for (i64 r = 0; r < n; ++r) X.axpy(r, 1.0 / (double)n, mu);
     }
 
-    // P; sums gets the gradient of the losses, p the probabilities.
+    // Return P; sums gets the gradient of the losses, p the probabilities.
     double evaluate(const double* at) {
         poll();
         for (i64 j = 0; j < 3 + order * K; ++j) sums[j] = 0.0;
@@ -66,7 +66,7 @@ struct SoftmaxNewton {
         return sums[0] + 0.5 * job.lam * dot_n(at, at, d * K);
     }
 
-    // H by classes; sums over the classes, which no step should have, are held at zero by a term of their own.
+    // Assemble H, ordered by class; an additional term keeps the sum of a step over the classes at zero.
     void assemble() {
         for (i64 j = 0; j < k * (k + 1) / 2 * order * order; ++j) pairs[j] = 0.0;
         X.softmax_hessian(0, n, y, p, n, mu, pairs, pack);
@@ -91,7 +91,7 @@ struct SoftmaxNewton {
                 for (i64 b = 0; b < k; ++b) H[(a * order + j) * size + b * order + j] += trace / (double)(k * k);
         }
     }
-    // Takes the mean over the classes from each feature; entry (feature j, class c) at a[c * by_class + j * by_feature].
+    // Subtract the mean over the classes for each feature j; entry (j, class c) is a[c * by_class + j * by_feature].
     void zero_sum(double* a, i64 by_class, i64 by_feature) const {
         for (i64 j = 0; j < order; ++j) {
             double mean = 0;
@@ -114,7 +114,7 @@ struct SoftmaxNewton {
         chol.factor(H, false);
         chol.solve(rhs, x);
         for (i64 i = 0; i < size; ++i) residual[i] = chol.scale[i] == 0.0 ? 0.0 : rhs[i] - dot_n(H + i * size, x, size);
-        double* more = trial;  // free for the moment: size <= order * K
+        double* more = trial;  // unused here: size <= order * K
         chol.solve(residual, more);
         double decrement = 0;
         for (i64 i = 0; i < size; ++i) {

@@ -1,8 +1,8 @@
-// Products of a chunk of dense rows with many columns at once, packed for the caches, in precision E:
+// Cache-blocked products of a chunk of dense rows with many columns, in precision E:
 //   scores   Z = X W + b'  (rows, K)        add   G += A'X  (K, d),  G in double precision
-// X is copied to E a chunk at a time, W once, both in panels of kPanel columns. A tile of kTile rows (or classes) by
-// kPanel columns stays in registers. Panels begin at different sets of the cache. In single precision the sums of G run
-// over at most kPanelRows rows before they are added in double precision.
+// X is converted to E one chunk at a time, W once, both in panels of kPanel columns. A tile of kTile rows (or classes)
+// by kPanel columns stays in registers. Panels begin in different cache sets. In single precision, sums for G run over
+// at most kPanelRows rows before they are added in double precision.
 // Reference: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
 #pragma once
 #include "core/gram.hpp"
@@ -14,11 +14,11 @@ template <class E>
 struct Panels {
     static constexpr int kLanes = Lanes<E>::count, kVectors = VL > 4 ? 1 : 2, kPanel = kVectors * kLanes;
     static constexpr int kTile = VL == 2 ? 4 : VL == 4 ? 6 : 12;
-    static constexpr i64 kDepth = 256;           // features of a panel of W that stay in the nearest cache
-    static constexpr i64 kClasses = 16 * kTile;  // whose columns of A, and sums, stay in the next one
+    static constexpr i64 kDepth = 256;           // features of a panel of W that fit in the L1 cache
+    static constexpr i64 kClasses = 16 * kTile;  // classes whose columns of A and sums fit in the L2 cache
     using Vector = typename Lanes<E>::vector;
 
-    i64 d, k, K, stride;  // K and stride: classes and features in whole panels
+    i64 d, k, K, stride;  // K and stride: classes and features, rounded up to whole panels
     E *x, *turned;        // panels (kPanelHeight, kPanel) of a chunk; panels (d, kPanel) of three W
     double* G;            // (K, stride)
     E* Z;                 // (kPanelRows, K), for the caller
@@ -30,12 +30,12 @@ struct Panels {
         turned = reinterpret_cast<E*>(scratch);
         G = scratch + 3 * (d + 1) * K;
         Z = reinterpret_cast<E*>(G + K * stride);
-        for (i64 j = 0; j < kPanelRows * K + 64; ++j) Z[j] = E(0);  // tiles read beyond its last column
+        for (i64 j = 0; j < kPanelRows * K + 64; ++j) Z[j] = E(0);  // tiles read past its last column
     }
     void clear() {
         for (i64 j = 0; j < K * stride; ++j) G[j] = 0.0;
     }
-    // W (d + 1, padded_classes) becomes number `which` of three: panels (d, kPanel), and the intercepts behind them.
+    // Store W (d + 1, padded_classes) in slot `which` of three: panels (d, kPanel), followed by the intercepts.
     void take(int which, const double* W) {
         const i64 from = padded_classes(k);
         E* to = turned + which * (d + 1) * K;
@@ -58,14 +58,14 @@ struct Panels {
             for (i64 j = 0; j < d; j += kPanel)
                 for (int q = 0; q < kPanel; ++q) x[j * kPanelHeight + i * kPanel + q] = E(0);
     }
-    // Rows that lie in planes, one of `room` rows for each column.
+    // Pack rows stored in planes, one plane of `room` rows for each column.
     void open_planes(const double* planes, i64 room, int nr) const {
         for (i64 j = 0; j < d; ++j) {
             E* to = x + j / kPanel * kPanel * kPanelHeight + j % kPanel;
             for (int i = 0; i < nr; ++i) to[i * kPanel] = (E)planes[j * room + i];
         }
     }
-    // to (rows in whole tiles, K) = scores by number `which`
+    // to (rows in whole tiles, K) = scores by the W in slot `which`
     void scores(int which, int nr, E* to) const {
         const E* W = turned + which * (d + 1) * K;
         const E* b = W + d * K;
@@ -82,7 +82,7 @@ struct Panels {
             }
         }
     }
-    // G += A'X with A (rows, K); of a symmetric G only tiles that reach its lower triangle
+    // G += A'X with A (rows, K); for a symmetric G only the tiles that touch its lower triangle
     void add(const E* A, int nr, bool symmetric = false) const {
         for (i64 first = 0; first < k; first += kClasses)
             for (i64 j = 0; j < (symmetric ? min64(d, first + kClasses) : d); j += kPanel) {
@@ -91,7 +91,7 @@ struct Panels {
                     add_tile(A + c, x + j * kPanelHeight, nr, min64(kTile, k - c), G + c * stride + j);
             }
     }
-    // out (d + 1, padded_classes) += the sums
+    // out (d + 1, padded_classes) += G'
     void close(double* out) const {
         const i64 to = padded_classes(k);
         for (i64 j = 0; j < d; ++j)
@@ -99,7 +99,7 @@ struct Panels {
     }
 
   private:
-    // V of the vectors of a panel
+    // a tile of kTile rows by V vectors of a panel
     template <int V>
     void score_tile(const E* a, const E* w, i64 depth, const E* b, E* Z) const {
         Vector acc[kTile][V];

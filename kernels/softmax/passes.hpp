@@ -1,10 +1,11 @@
 // Passes of the softmax loss, which couples k classes:  l_i = logsumexp(z_i) - z_{i,y_i},  z_i = W'(x_i, 1).
 //
-// Weights and gradients have K = padded_classes(k) columns, the padding being 0. A chunk lies in planes, one of its rows
-// per class (softmax/class_products.hpp), so that exp and log run over rows, no lane is wasted on padding, and no sum runs across lanes.
+// Coefficients and gradients have K = padded_classes(k) columns; the padding is 0. A chunk is stored in planes, one per
+// class with a number for each row (softmax/class_products.hpp), so that vectors of exp and log run along rows, no lane
+// is wasted on padding, and no sum runs across lanes.
 //
-// Everything of a row that sums to zero over the classes is defined by its entries off the label: 1 - p_y is the sum of
-// the other p_c, which keeps full relative accuracy where p_y is near 1, as it is for most rows of a good fit.
+// Quantities of a row that sum to zero over the classes are defined by their entries off the label: 1 - p_y is the sum
+// of the other p_c, which keeps full relative accuracy where p_y is near 1, as for most rows of a good fit.
 #pragma once
 #include "core/cholesky.hpp"
 #include "core/gram.hpp"
@@ -25,7 +26,7 @@ int softmax_step(const R& X, i64 k) {
     return softmax_packed(R::dense, X.d, k) ? room : (int)min64(X.chunk(), room);
 }
 
-// A chunk of rows in planes (k, room). What `add` adds up reaches G (d + 1, K), if there is one, when `close` is called.
+// A chunk of rows in planes (k, room). close() adds the sums of add() to G (d + 1, K), if given.
 template <class R>
 struct SoftmaxChunk {
     const R& X;
@@ -37,9 +38,9 @@ struct SoftmaxChunk {
     ByClass<R> products;
     i64 first = 0;
     int nr = 0, np = 0;
-    i64 label[kMaxChunk];  // of padding rows -1
+    i64 label[kMaxChunk];  // -1 for padding rows
     double weight[kMaxChunk], loss[kMaxChunk], rest[kMaxChunk], margin[kMaxChunk];
-    double own[kMaxChunk];  // score, after softmax probability, of the label
+    double own[kMaxChunk];  // score of the label; after softmax(), its probability
 
     SoftmaxChunk(const R& rows, const Classes& classes, double* sums, double* scratch)
         : X(rows),
@@ -50,7 +51,7 @@ struct SoftmaxChunk {
           G(sums),
           products(rows, classes.k, sums, scratch + 3 * classes.k * room) {}
 
-    // Planes number 0, 1, 2: softmax_scratch has room for three.
+    // Plane of class c in set 0, 1 or 2; softmax_scratch holds three sets.
     double* plane(int which, i64 c) const { return planes + (which * y.k + c) * room; }
     double& at_label(int which, int i) const { return plane(which, label[i])[i]; }
 
@@ -61,17 +62,17 @@ struct SoftmaxChunk {
         for (int i = 0; i < nr; ++i) weight[i] = y.weight ? y.weight[r + i] : 1.0, label[i] = y.label[r + i];
         for (int i = nr; i < np; ++i) weight[i] = own[i] = 0.0, label[i] = -1;
     }
-    // Whether rows i, i + 1, .. are of class c.
+    // Mask of the rows i, i + 1, .. of class c.
     vi of_class(int i, i64 c) const {
         vi v;
         std::memcpy(&v, label + i, sizeof v);
         return v == c;
     }
-    // Numbers by row of the block, for rows i, i + 1, .. of the chunk; 0 behind its end.
+    // Entries of a, indexed by row of the block, for rows i, i + 1, .. of the chunk; 0 after its end.
     vd by_row(const double* a, int i) const {
         return i + VL <= nr ? load(a + first + i) : load_first(a + first + i, nr - i);
     }
-    // Scores in the planes become probabilities; fills own, loss, rest = 1 - p_y and margin.
+    // Turn the scores in the planes into probabilities; fill own, loss, rest = 1 - p_y and margin.
     void softmax(int which) {
         double* z = plane(which, 0);
         for (int i = 0; i < nr; ++i) {
@@ -91,7 +92,7 @@ struct SoftmaxChunk {
             }
             const vd e = vexp(mine - top), sum = others + e, inverse = 1.0 / sum;
             for (i64 c = 0; c < y.k; ++c) store(z + c * room + i, load(z + c * room + i) * inverse);
-            // top = mine: e = 1, and the sum less 1 is known without a subtraction
+            // if top = mine, then e = 1, and sum - 1 is `others` without cancellation
             store(loss + i, (top - mine) + vlog1p(select(e == 1.0, others, sum - 1.0)));
             store(rest + i, others * inverse);
             store(margin + i, mine - rival);
@@ -100,7 +101,7 @@ struct SoftmaxChunk {
         for (int i = 0; i < nr; ++i) at_label(which, i) = own[i];
     }
 
-    // Planes become s times themselves, and the label's entry minus the sum of the others.
+    // Multiply the planes by s, and set the entry of the label to minus the sum of the others.
     void weigh_zero_sum(int which) const {
         for (int i = 0; i < np; i += VL) {
             const vd s = load(weight + i);
@@ -109,7 +110,7 @@ struct SoftmaxChunk {
             put_at_label(which, i, -sum);
         }
     }
-    // Plane c takes v off the label and 0 at it; returns what it took.
+    // Store v in plane c, with 0 at the label; return the stored vector.
     vd put(int which, i64 c, int i, vd v) const {
         v = select(of_class(i, c), vd{}, v);
         store(plane(which, c) + i, v);
@@ -138,7 +139,7 @@ struct SoftmaxChunk {
         products.add(first, nr, plane(which, 0), room);
     }
     void close() const { products.close(); }
-    // Planes `which` = scores by the W taken as number `of`
+    // Planes `which` = scores by the W in slot `of`
     void scores(int of, int which) const { products.scores(of, first, nr, plane(which, 0), room); }
     int step() const { return softmax_step(X, y.k); }
 };
@@ -157,7 +158,7 @@ struct CrossMoments {
             for (int i = 0; i < nr; ++i) panels.Z[i * panels.K + c] = (float)(p[c * room + i] * weight[i]);
         panels.add(panels.Z, nr, true);
     }
-    // out (k, padded_classes) += the sums
+    // out (k, padded_classes) += sum s p p'
     void close(double* out) const {
         const i64 to = padded_classes(panels.k);
         for (i64 a = 0; a < panels.k; ++a)
@@ -170,8 +171,8 @@ struct CrossMoments {
 };
 
 // out: loss, rows (of positive weight) with margin <= 0, rows with margin < 0, gradient (d + 1, K);
-// margin = z_y - max of the others. p (may be null): plane c of the probabilities at p + c * stride, by row.
-// cross (may be null): (K, K) += sum s p p', in single precision; scratch then has panel_scratch(k, k) numbers more.
+// margin = z_y - max of the others. p (may be null) gets the probabilities of class c at p + c * stride, by row.
+// cross (may be null): (K, K) += sum s p p', in single precision; scratch then needs panel_scratch(k, k) more numbers.
 template <class R>
 void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, double* out, double* p, i64 stride,
                    double* cross, double* scratch) {
@@ -221,7 +222,7 @@ void softmax_hess_vec(const R& X, i64 lo, i64 hi, const Classes& y, const double
     c.close();
 }
 
-// out[2 t] += loss at W + step_t D, out[2 t + 1] += its derivative by step_t
+// out[2 t] += loss at W + step_t D, out[2 t + 1] += its derivative with respect to step_t
 template <class R>
 void softmax_ray(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, const double* D, const double* steps,
                  i64 n_steps, double* out, double* scratch) {
@@ -247,7 +248,7 @@ void softmax_ray(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, 
     }
 }
 
-// B (K, K) += sum s p p': with it the intercepts' own equations can be solved exactly.
+// out (K, K) += sum s p p', with which the equations of the intercepts can be solved exactly.
 inline void softmax_cross(i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, double* out, double* scratch) {
     const i64 K = padded_classes(y.k);
     for (i64 r = lo; r < hi; r += kMaxChunk) {
@@ -274,8 +275,8 @@ CsrRows<T> from_row(CsrRows<T> X, i64 r) {
     return X;
 }
 
-// out: for each pair a <= b of classes the triangle (see core/gram.hpp) of sum h (x - mu, 1)(x - mu, 1)',
-// h = s p_a (1 - p_a) on the diagonal and s p_a p_b off it (where the Hessian has its negative).
+// out: for each pair a <= b of classes, the triangle (see core/gram.hpp) of sum h (x - mu, 1)(x - mu, 1)' with
+// h = s p_a (1 - p_a) if a = b, and h = s p_a p_b otherwise (the negative of the Hessian block).
 template <class R>
 void softmax_hessian(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, const double* mu,
                      double* out, double* scratch) {

@@ -1,7 +1,7 @@
 // Products with the Hessian of the softmax loss for many features and classes, in single or double precision:
 //   out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'
-// The probabilities p come from planes, or, where nobody keeps n x k numbers, from the scores of W, which costs half as
-// many operations again. Both products of a chunk with X go through packed panels.
+// The probabilities p are read from planes, or, if the n x k numbers are not stored, recomputed from the scores of W,
+// which takes half as many operations again. Both products of a chunk with X use packed panels.
 #pragma once
 #include "softmax/passes.hpp"
 
@@ -26,7 +26,7 @@ struct PackedProduct {
         for (i64 c = 0; c < k; ++c)
             for (int i = 0; i < nr; ++i) P[i * K + c] = (E)p[c * stride + r + i];
     }
-    // P becomes the softmax of its rows.
+    // Replace each row of P by its softmax.
     void softmax(int nr) const {
         for (int i = 0; i < nr; ++i) {
             E* z = P + i * K;
@@ -44,7 +44,7 @@ struct PackedProduct {
             for (i64 c = 0; c < k; ++c) z[c] *= inverse;
         }
     }
-    // Q = X'V becomes s p (Q - p.Q), the label's entry minus the sum of the others.
+    // Replace Q = X'V by s p (Q - p.Q); the entry of the label is minus the sum of the others.
     void weigh(i64 r, int nr) const {
         for (int i = 0; i < nr; ++i) {
             E *q = Q + i * K, *p = P + i * K;
@@ -81,7 +81,7 @@ struct PackedProduct {
     }
 };
 
-// p may be null, and W then says where. Scratch: panel_scratch(d, k) + kPanelRows * panel_columns(k).
+// If p is null, probabilities are computed at W. Scratch: panel_scratch(d, k) + kPanelRows * panel_columns(k).
 template <class T>
 void softmax_product(const DenseRows<T>& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride,
                      const double* W, const double* V, bool single, double* out, double* scratch) {

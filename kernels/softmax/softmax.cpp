@@ -1,4 +1,4 @@
-// The passes of the softmax loss, and a whole fit of it.
+// Passes of the softmax loss, and a complete fit.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "softmax/directions.hpp"

@@ -1,27 +1,27 @@
-// The closing pass: the sums from which a certificate is assembled (src/linsep/certificates/closing.py), in one read of X.
+// The closing pass: all sums of a certificate (src/linsep/certificates/closing.py), in one pass over X.
 //
 // Problem  P(theta) = lam/2 |w|^2 + sum s l(m),  dual  D(u) = -sum s (l*(-u) + u offset) - |v|^2/(2 lam),
-// v = sum s sign u x. The dual point is the Newton-dual one: at a base point with margins m0 and a step with score
-// change dz,  u = -(l'(m0) + l''(m0) sign dz): by the Newton equations v is then lam (w0 + dw) up to the residual of
-// the linear solve, so that the gap is the Fenchel-Young slack of the losses alone. Rows where that leaves the domain
-// of the conjugate take u = -l'(m) at theta. An explicit dual may be given instead.
+// v = sum s sign u x. The dual point is either given or linearised: for a base point with margins m0 and a step that
+// changes the scores by dz, u = -(l'(m0) + l''(m0) sign dz). By the Newton equations, v is then lam (w0 + dw) up to the
+// residual of the linear solve, so that the gap is the Fenchel-Young slack of the losses alone. Where this u lies
+// outside the domain of the conjugate, u = -l'(m) at theta replaces it.
 //
-// This file shares only the row and loss primitives with the solvers' sweeps; `linsep.verify` recomputes everything
-// in numpy and shares nothing.
+// This file shares only the row and loss primitives with the passes of the solvers; `linsep.verify` recomputes
+// everything in numpy and shares no code.
 //
 // out: loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread, v+ [d], v- [d];  +/- is the sign of sign*u.
 //   The last three of the header bound the rounding errors (src/linsep/certificates/closing.py derives how):
-//   magnitude = sum s t (|x|.|w| + |b| + |offset|), t the larger of |u| and the steepest slope within the rounding error
-//   of the margin, at the end of a step with |w0| + |dw| in the place of |w|; absolute = sum of |terms|;
-//   spread = sum s |u| |x|. Each row adds a little to all of them, which pays for underflow.
+//   magnitude = sum s t (|x|.|w| + |b| + |offset|), where t is the larger of |u| and the largest |slope| within the
+//   rounding error of the margin, and |w0| + |dw| replaces |w| after a step; absolute = sum of |terms|;
+//   spread = sum s |u| |x|. Each row also adds a tiny constant to all of them, which covers underflow.
 #pragma once
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// Dual variables below kTiny are set to 0. Underflow takes at most 2^-1074 from a product, and 2^-537 sqrt(d) from the norm
-// of a row: times the unit roundoff, kTiny and kTinyNorm are still far more.
+// Dual variables below kTiny are set to 0. Underflow changes a product by at most 2^-1074, and the norm of a row by at
+// most 2^-537 sqrt(d); kTiny and kTinyNorm times the unit roundoff are far larger.
 constexpr double kTiny = 0x1p-960, kTinyNorm = 0x1p-500;
 
 struct ClosingChunk {
@@ -32,8 +32,8 @@ struct ClosingChunk {
     int list[2][kRoom];
 };
 
-// Scores become margins; padding lanes carry weight 0.
-// q becomes the size of all that makes up a margin, error a bound on the rounding error of the margin.
+// Turn scores into margins; padding lanes have weight 0. On return, q is the sum of the magnitudes of a margin's terms,
+// and `error` a bound on the rounding error of the margin.
 inline void open_margins(ClosingChunk& c, const Targets& t, i64 r, int nr, i64 d, bool moved) {
     const int np = padded(nr);
     const double score_error = (double)(d + 16) * 0x1p-53;
@@ -55,8 +55,8 @@ inline void open_margins(ClosingChunk& c, const Targets& t, i64 r, int nr, i64 d
     }
 }
 
-// Conjugates of a dual point inside the domain: where the proposed u is not, the slope at theta takes its place, and 0,
-// which every loss admits, where that is not inside either or u or s u may underflow.
+// Make the dual point feasible and compute its conjugates: replace an infeasible u by -l'(m) at theta, and by 0, which
+// is feasible for every loss, if that is infeasible too or if u or s u may underflow.
 inline void feasible(ClosingChunk& c, const LossOps& loss, LossSpec spec, int nr) {
     const int np = padded(nr);
     const auto bad = [&](int i) { return c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0); };
@@ -75,13 +75,13 @@ inline void feasible(ClosingChunk& c, const LossOps& loss, LossSpec spec, int nr
     loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
 }
 
-// Splits the chunk by the sign of s*sign*u and adds each side to its own sums.
+// Split the chunk by the sign of s*sign*u and add each side to its own sums.
 template <class R>
 void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
     vd sum[2] = {}, size[2] = {}, loss{}, magnitude{}, absolute{}, spread{};
     for (int i = 0; i < nr; i += VL) {
         const vd s = load(c.weight + i), u = load(c.u + i), conj = load(c.conj + i);
-        const vi live = s > 0.0;  // a row of weight 0 is not there, however large its loss
+        const vi live = s > 0.0;  // a row of weight 0 is ignored, even if its loss is infinite
         const vd value = select(live, load(c.value1 + i), vd{}), shift = u * load(c.offset + i);
         const vd mass = s * load(c.sign + i) * u, both = s * (conj + shift), amount = vabs(mass);
         const vi minus = mass < 0.0;
@@ -115,14 +115,15 @@ void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
     X.add(r, c.list[1], minus, c.a[1], out + 8 + X.d);
 }
 
-// `room` holds d + 1 numbers, and may be null if a dual point is given. The dual point goes to `found` unless null.
+// `room` is scratch of d + 1 numbers, and may be null if a dual point is given. The feasible dual point is written to
+// `found` unless null.
 template <class R>
 void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* base, const double* step,
              const double* theta, const double* dual, double* out, double* room, double* found = nullptr) {
     const LossOps loss = ops(spec.id);
     ClosingChunk c;
-    // without a step from a base the slopes at theta itself are meant
-    bool still = true, unit = true;  // unit: theta is where the step ends
+    // still: no step, the dual point is -l'(m) at theta; unit: theta is the end of the step
+    bool still = true, unit = true;
     for (i64 j = 0; !dual && j <= X.d; ++j) {
         still = still && base[j] == theta[j] && step[j] == 0.0;
         unit = unit && base[j] + step[j] == theta[j];

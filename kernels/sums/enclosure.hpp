@@ -1,7 +1,7 @@
-// From the sums of a closing pass to the two numbers that enclose the minimum, and what rounding may have done to them.
+// Objective, lower bound and rounding bound from the sums of a closing pass.
 //
-// The same as linsep/certificates/closing.py, which derives every term, for lam > 0 and no absolute penalty: on a table of
-// a hundred rows a dozen operations of numpy on vectors of a few numbers take longer than the fit. No solver calls it.
+// A port of linsep/certificates/closing.py, which derives every term, for lam > 0 and no L1 penalty: for a table of a
+// hundred rows, a dozen numpy operations on short vectors take longer than the fit. No solver calls it.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@ inline double total(const double (&four)[4]) { return (four[0] + four[1]) + (fou
 inline Enclosure enclosure(const double* sums, const double* w, int64_t d, double lam, bool intercept, double rows) {
     const double roundoff = 0x1p-53, underflow = 0x1p-1070, size = static_cast<double>(d);
     const double* side[2] = {sums + 8, sums + 8 + d};
-    double scale[2] = {1.0, 1.0};  // of the two sides
+    double scale[2] = {1.0, 1.0};  // of the dual variables of each side
     if (intercept && sums[3] > sums[4]) scale[0] = sums[4] / sums[3];
     if (intercept && sums[4] > sums[3]) scale[1] = sums[3] / sums[4];
 
-    // Four sums side by side: one alone would wait for each addition.
+    // Four independent sums hide the latency of the additions.
     double norms[4] = {}, squares[4] = {}, conj = scale[0] * sums[1] + scale[1] * sums[2];
     for (int64_t j = 0; j < d; ++j) {
         const double v = scale[0] * side[0][j] + scale[1] * side[1][j];
@@ -32,7 +32,7 @@ inline Enclosure enclosure(const double* sums, const double* w, int64_t d, doubl
         squares[j % 4] += v * v;
     }
     const double norm = total(norms), square = total(squares);
-    if (square > 0.0 && conj < 0.0) {  // the best multiple of a dual point that is too long
+    if (square > 0.0 && conj < 0.0) {  // scale the dual point by the best factor in [0, 1]
         const double kappa = std::min(1.0, std::max(0.0, -conj * lam / square));
         for (double& s : scale) s *= kappa;
         conj = scale[0] * sums[1] + scale[1] * sums[2];
@@ -56,13 +56,13 @@ inline Enclosure enclosure(const double* sums, const double* w, int64_t d, doubl
     rounding += std::min(error * std::sqrt(believed), chain * magnitude + error * std::sqrt(total(offs)));
     rounding += (size + 16) * roundoff * (penalty + conjugate) + underflow * (size * (lam + 1.0 / lam) + 1.0);
     double moved = error;
-    if (intercept) {  // the balance of the two sides is rounded too; which one is too heavy is unknown
+    if (intercept) {  // the masses of the two sides are rounded too; either may be the larger one
         const double share = 2.0 * (rows + 41) * roundoff;
         double dearest = 0.0, farthest = 0.0;
         for (int s = 0; s < 2; ++s) {
             const double cost = share * (std::fabs(scale[s] * sums[1 + s]) + std::fabs(total(alongs[s])));
             const double length = share * std::sqrt(total(lengths[s]));
-            if (!(cost <= dearest)) dearest = cost;  // NaN is the dearest of all
+            if (!(cost <= dearest)) dearest = cost;  // a NaN becomes the maximum
             if (!(length <= farthest)) farthest = length;
         }
         rounding += dearest;

@@ -1,11 +1,11 @@
-// From rows to scores and probabilities of a fitted model. Each returns 0, or NaN if a score is not finite.
+// Scores and probabilities of a fitted model. Each function returns 0, or NaN if a score is not finite.
 #pragma once
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// e^x, and 0 where it would leave the normal numbers.
+// e^x, or 0 where the result would be subnormal.
 inline vd vexp_or_0(vd x) { return select(x < -708.0, vd{}, vexp(x)); }
 
 template <class R>
@@ -22,7 +22,8 @@ double scores(const R& X, i64 lo, i64 hi, const double* theta, double* z) {
     return bad;
 }
 
-// p (hi - lo, 2): P(first class), P(second class) = 1/(1 + e^z), 1/(1 + e^-z), each to full relative accuracy.
+// p (hi - lo, 2): probabilities 1/(1 + e^z) of the first and 1/(1 + e^-z) of the second class, each to full relative
+// accuracy.
 template <class R>
 double sigmoids(const R& X, i64 lo, i64 hi, const double* theta, double* p) {
     double z[kRoom], first[kRoom], second[kRoom], bad = 0;
@@ -46,7 +47,7 @@ double sigmoids(const R& X, i64 lo, i64 hi, const double* theta, double* p) {
     return bad;
 }
 
-// p (hi - lo, k): softmax of the scores (x, 1)'W, W (d + 1, K), K = padded_classes(k); scratch of 256 K numbers.
+// p (hi - lo, k): softmax of the scores (x, 1)'W, W (d + 1, K), K = padded_classes(k); scratch holds 256 K numbers.
 template <class R>
 double softmaxes(const R& X, i64 lo, i64 hi, const double* W, i64 k, double* p, double* scratch) {
     const i64 K = padded_classes(k);

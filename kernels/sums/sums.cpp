@@ -1,4 +1,4 @@
-// The passes over rows of a pointwise loss: value, gradient, curvature, certificate, scores.
+// Passes over the rows for pointwise losses: value, gradient, curvature, closing pass, scores.
 // Compiled once per instruction set: see core/dispatch.cpp.
 #include "core/dispatch.hpp"
 #include "core/gram.hpp"

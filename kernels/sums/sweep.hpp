@@ -1,5 +1,5 @@
-// One pass over rows [lo, hi): scores, losses, gradient, curvature, and the lighter passes built the same way.
-// A chunk of rows is read from memory once: its second use (the gradient) finds it in cache.
+// Passes over rows [lo, hi): loss, gradient and curvature, line searches, Hessian-vector products, moments.
+// Each chunk of rows is read from memory once; the gradient reads it again from the cache.
 #pragma once
 #include "core/losses.hpp"
 #include "core/rows.hpp"
@@ -7,14 +7,14 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr int kRoom = kMaxChunk + 8;  // chunk arrays, with room for padding to whole vectors
+constexpr int kRoom = kMaxChunk + 8;  // size of chunk arrays, padded to whole vectors
 
-// Row-wise numbers of a chunk; padding lanes carry weight 0.
+// Numbers for each row of a chunk; padding lanes have weight 0.
 struct Chunk {
     double m[kRoom], value[kRoom], slope[kRoom], curvature[kRoom], weight[kRoom];
 };
 
-// Turns scores (in c.m) into margins and fills the weights.
+// Turn scores (in c.m) into margins and fill the weights.
 inline void margins(Chunk& c, const Targets& t, i64 r, int nr) {
     const int np = padded(nr);
     for (int i = 0; i < nr; ++i) c.m[i] = t.sign[r + i] * c.m[i] + (t.offset ? t.offset[r + i] : 0.0);
@@ -28,14 +28,14 @@ inline double weighted_total(const double* a, const double* w, int np) {
     return total(s);
 }
 
-// 0, or NaN if a margin is not finite: a loss may well be 0 at infinity, but an infinite feature is never right.
+// 0, or NaN if a margin is not finite: a loss may be 0 at infinity, but an infinite feature is always an error.
 inline double not_finite(const double* m, int np) {
     vd s{};
     for (int i = 0; i < np; i += VL) s += load(m + i) - load(m + i);
     return total(s);
 }
 
-// Keeps the nonzero entries of a: their positions in list, their values moved to the front.
+// Move the nonzero entries of a to the front, write their positions to list, and return their number.
 inline int keep_nonzero(double* a, int nr, int* list) {
     int count = 0;
     for (int i = 0; i < nr; ++i) {
@@ -47,8 +47,9 @@ inline int keep_nonzero(double* a, int nr, int* list) {
     return count;
 }
 
-// The losses with straight tails have no curvature there. Their secant curvature -l'(m)/(kink - m), that of
-// the parabola about the kink with the same slope, lies above them (half-quadratic majorisation): steps made with it descend.
+// Losses with linear tails have no curvature there. Their secant curvature -l'(m)/(kink - m), that of the parabola
+// centred at the kink with the same slope, majorises the loss (half-quadratic majorisation), so that steps with it
+// descend.
 inline void blend_secant(Chunk& c, int nr, double kink, double blend) {
     for (int i = 0; i < nr; ++i) {
         const double r = kink - c.m[i];
@@ -84,7 +85,7 @@ void sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const do
     }
 }
 
-// Losses and their derivatives at several steps along theta + step * delta: a line search in one pass.
+// Losses and their derivatives at several step sizes along theta + step * delta: a line search in one pass.
 template <class R>
 void ray(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* theta, const double* delta,
          const double* steps, i64 n_steps, double* out) {

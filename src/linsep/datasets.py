@@ -4,11 +4,11 @@ Every function returns (X, y): float64 rows and labels -1 and +1 (int64). The sa
 rows.
 
 =====================  ==========================================================
-``blobs_margin``       separable, with at least the margin asked for
-``overlapping``        two normal clouds that no hyperplane separates
-``exclusive_or``       four clouds, opposite corners alike: no line does better than chance
+``blobs_margin``       separable, with at least the given margin
+``overlapping``        two overlapping normal distributions
+``exclusive_or``       four clusters, opposite corners in one class: a line gets at most three of them right
 ``moons``              two interleaved half circles
-``touching_hulls``     the convex hulls meet in exactly one point: not separable, but only just
+``touching_hulls``     the convex hulls share exactly one point: quasi-separable
 ``breast_cancer``      569 x 30, malignant (+1) or benign; scikit-learn's copy
 ``iris``               100 x 4, two of the three species; ``("setosa", ...)`` is separable
 ``digits``             about 360 x 64, images of two digits
@@ -44,9 +44,9 @@ SPECIES = ("setosa", "versicolor", "virginica")
 
 
 def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -> Sample:
-    """n normal rows in d dimensions, pushed away from a random hyperplane by ``margin``.
+    """Draw n normal rows in d dimensions, shifted away from a random hyperplane by ``margin``.
 
-    Some hyperplane keeps that distance from every row, so the largest margin is at least as large.
+    Every row has at least that distance from the hyperplane, so the largest margin is at least as large.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -
     d : int, default 2
         Number of features.
     margin : float, default 0.5
-        Distance of every row from a hyperplane, at least.
+        Minimum distance of the rows from the hyperplane.
     seed : int, default 0
         Seed; the same arguments give the same rows.
 
@@ -94,7 +94,7 @@ def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -
 
 
 def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) -> Sample:
-    """Two unit normal clouds whose centres are ``distance`` apart along the diagonal.
+    """Draw two classes from unit normal distributions whose means are ``distance`` apart along the diagonal.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) 
     d : int, default 2
         Number of features.
     distance : float, default 2.0
-        Distance of the two centres.
+        Distance between the two means.
     seed : int, default 0
         Seed; the same arguments give the same rows.
 
@@ -134,14 +134,14 @@ def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) 
 
 
 def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
-    """Clouds at the corners of the square (-1, 1)^2; +1 where the coordinates differ in sign.
+    """Draw normal clusters at the corners of the square (-1, 1)^2; +1 where the coordinates differ in sign.
 
     Parameters
     ----------
     n : int
         Number of rows.
     spread : float, default 0.2
-        Standard deviation of each cloud.
+        Standard deviation of each cluster.
     seed : int, default 0
         Seed; the same arguments give the same rows.
 
@@ -173,7 +173,7 @@ def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
 
 
 def moons(n: int = 200, noise: float = 0.1, seed: int = 0) -> Sample:
-    """Two interleaved half circles of radius 1.
+    """Draw two interleaved half circles of radius 1 with noise.
 
     Parameters
     ----------
@@ -215,9 +215,9 @@ def moons(n: int = 200, noise: float = 0.1, seed: int = 0) -> Sample:
 
 
 def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
-    """Two clouds on either side of x_1 = 0 whose hulls share the origin and nothing else.
+    """Draw two classes on either side of x_1 = 0 whose convex hulls share only the origin.
 
-    The first row, the origin, is +1 and lies midway between the second and the third, which are -1.
+    The first row, the origin, is +1 and is the midpoint of the second and the third row, which are -1.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
 
 
 def breast_cancer() -> Sample:
-    """Malignant (+1) against benign (-1) tumours, 569 x 30, raw units.
+    """Load the breast cancer data: malignant (+1) and benign (-1) tumours, 569 x 30, in original units.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def breast_cancer() -> Sample:
 
 
 def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
-    """Two species of iris, 100 x 4.
+    """Load two species of the iris data, 100 x 4.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
 
 
 def digits(positive: int = 8, negative: int = 3) -> Sample:
-    """Images of two digits, 8 x 8 grey levels from 0 to 16.
+    """Load the images of two digits, 8 x 8 grey levels from 0 to 16.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def _pair(X: Any, y: Any, positive: int, negative: int) -> Sample:
 
 
 def _halves(n: int) -> IntArray:
-    """Alternating labels, so that every beginning of the rows has both classes."""
+    """Return alternating labels, so that the first rows contain both classes."""
     return np.where(np.arange(n) % 2 == 0, 1, -1).astype(np.int64)
 
 

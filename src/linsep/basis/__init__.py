@@ -1,6 +1,6 @@
-"""Basis functions: phi(x) in place of x, so that a linear model draws curved boundaries.
+"""Basis functions: replace x by phi(x), so that a linear model has curved decision boundaries.
 
-Every class is a scikit-learn transformer; put it before any learner in a pipeline:
+Every class is a scikit-learn transformer, to be used before an estimator in a pipeline:
 
 >>> from sklearn.pipeline import make_pipeline
 >>> from linsep import LogisticRegression
@@ -8,7 +8,7 @@ Every class is a scikit-learn transformer; put it before any learner in a pipeli
 >>> model = make_pipeline(Interactions(), LogisticRegression())
 
 =====================  ==========================================================
-``Polynomial``         monomials x_i x_j ... of degree at most k; sparse stays sparse
+``Polynomial``         monomials x_i x_j ... of degree at most k; keeps sparsity
 ``Interactions``       the quadratic model: x_j and all products x_i x_j
 ``RadialBasis``        exp(-|x - m|^2 / c) around centres m
 ``RectifiedBasis``     max(0, a.x + b)
@@ -16,8 +16,7 @@ Every class is a scikit-learn transformer; put it before any learner in a pipeli
 ``HaarWavelet``        steps on halves, quarters, eighths ... of each feature's range
 =====================  ==========================================================
 
-No transformer adds a constant column: the intercept of the learner is the constant, and it is not
-penalised.
+No transformer adds a constant column by default: the unpenalised intercept of the estimator takes its place.
 """
 
 from linsep.basis.fourier import FourierBasis

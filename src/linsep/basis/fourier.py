@@ -1,4 +1,4 @@
-"""Fourier basis: waves of each feature."""
+"""Fourier basis: sines and cosines of each feature."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     start_ : ndarray (d,)
-        Smallest value seen in ``fit``, where the waves begin.
+        Smallest value seen in ``fit``, where the first period begins.
     period_ : ndarray (d,)
     n_features_in_, feature_names_in_
 
@@ -44,7 +44,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    2 n_frequencies columns for each feature. With the intercept of the learner they span the trigonometric
+    There are 2 n_frequencies columns for each feature. With the intercept of the estimator they span the trigonometric
     polynomials of that degree.
 
     References
@@ -64,7 +64,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.period = period
 
     def fit(self, X: Any, y: Any = None) -> FourierBasis:
-        """Learn the start and the length of the period of each feature."""
+        """Determine the start and the period of each feature."""
         arguments.count("n_frequencies", self.n_frequencies, "frequencies")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.start_ = X.min(axis=0).astype(np.float64)
@@ -72,7 +72,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Cosine and sine of every wave, feature by feature, lowest frequency first."""
+        """Return the cosines and sines, feature by feature, lowest frequency first."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         k = np.arange(1, self.n_frequencies + 1)
@@ -81,7 +81,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return waves.reshape(len(X), -1).astype(X.dtype, copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """name_cos1, name_sin1, name_cos2, ... for each feature."""
+        """Return the names name_cos1, name_sin1, name_cos2, ... for each feature."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         waves = [f"{wave}{k + 1}" for k in range(self.n_frequencies) for wave in ("cos", "sin")]

@@ -16,9 +16,9 @@ from linsep import arguments
 class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Haar wavelets 2^(l/2) psi(2^l t - k) of t = (x_j - low)/(high - low), l < ``levels``, k < 2^l.
 
-    psi is +1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere. With the intercept of the learner the
-    functions of one feature span every step function on 2^levels equal cells, and they are
-    orthonormal there.
+    psi is +1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere. With the intercept of the estimator, the
+    functions of one feature span all step functions on 2^levels equal cells, and they are
+    orthonormal on [0, 1].
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The 2^levels - 1 wavelets of every feature, coarse to fine, left to right."""
+        """Return the 2^levels - 1 wavelets of every feature, coarse to fine, left to right."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         wavelets = self._entries(X)
         return wavelets if self.sparse_output else wavelets.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """name_haar<level>_<position> for each feature."""
+        """Return the names name_haar<level>_<position> for each feature."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         cells = [f"haar{level}_{k}" for level in range(self.levels) for k in range(2**level)]
@@ -88,17 +88,17 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _entries(self, X: npt.NDArray[np.floating[Any]]) -> sp.csr_matrix:
-        """CSR (n, d (2^levels - 1)): a row is in one cell of each level of each feature."""
+        """Return the wavelets as CSR (n, d (2^levels - 1)); a row has one entry per level and feature."""
         n, d = X.shape
         span = self.high_ - self.low_
         t = (X - self.low_) / np.where(span > 0, span, 1.0)
         seen = (t >= 0) & (t <= 1) & (span > 0)
-        # the finest cell decides all coarser ones; the right end belongs to the last cell
+        # the finest cell determines all coarser ones; the right end belongs to the last cell
         fine = np.minimum(
             (np.where(seen, t, 0.0) * 2**self.levels).astype(np.int64), 2**self.levels - 1
         )
         level = np.arange(self.levels)
-        half = fine[:, :, None] >> (self.levels - 1 - level)  # which half cell of that level
+        half = fine[:, :, None] >> (self.levels - 1 - level)  # index of the half cell at that level
         column = (half >> 1) + 2**level - 1 + np.arange(d)[:, None] * (2**self.levels - 1)
         value = np.where(half & 1, -1.0, 1.0) * 2.0 ** (level / 2) * seen[:, :, None]
         entries = sp.csr_matrix(

@@ -1,4 +1,4 @@
-"""Monomials of the features. The expansion itself is scikit-learn's."""
+"""Monomials of the features, computed by scikit-learn's ``PolynomialFeatures``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Model = TypeVar("Model", bound="Monomials")
 
 
 class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the two classes; a concrete one chooses the monomials."""
+    """Base class of the monomial bases; subclasses choose the monomials."""
 
     @abstractmethod
     def _expansion(self) -> PolynomialFeatures:
-        """The monomials wanted."""
+        """Return the scikit-learn transformer for the chosen monomials."""
 
     def fit(self: Model, X: Any, y: Any = None) -> Model:
-        """List the monomials of as many features as X has."""
+        """Determine the monomials for the number of features of X."""
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
         try:
-            # arrays inside, whatever the global configuration says: the index of a frame is added outside
+            # use arrays internally, whatever the global configuration: the index of a frame is added by the wrapper
             self._monomials = self._expansion().set_output(transform="default").fit(X)
         except ValueError as error:
             raise BadInput(str(error).replace("PolynomialFeatures", type(self).__name__)) from error
@@ -37,14 +37,14 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The monomials of each row, one column each; CSR if X is sparse."""
+        """Return the monomials of each row, one per column; CSR if X is sparse."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         values = self._monomials.transform(X)
         return values.tocsr() if sp.issparse(values) else values
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Products such as ``a b`` and powers such as ``a^2``."""
+        """Return the names of the monomials: products such as ``a b`` and powers such as ``a^2``."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         out: npt.NDArray[np.object_] = self._monomials.get_feature_names_out(names)
@@ -71,7 +71,7 @@ class Polynomial(Monomials):
     ----------
     degree : int or tuple (lowest, highest), default 2
     interaction_only : bool, default False
-        Leave out powers: no feature occurs twice in a product.
+        Omit powers: no feature occurs twice in a product.
     include_bias : bool, default False
         Add the monomial of degree 0. Estimators have their own intercept, so this is rarely needed.
 
@@ -94,7 +94,7 @@ class Polynomial(Monomials):
 
     Notes
     -----
-    CSR in, CSR out. Polynomial regression is ``Polynomial`` followed by ``LinearRegressor``.
+    CSR input gives CSR output. Polynomial regression is ``Polynomial`` followed by ``LinearRegressor``.
 
     References
     ----------
@@ -126,10 +126,10 @@ class Polynomial(Monomials):
 
 
 class Interactions(Monomials):
-    """The quadratic model: every feature, every product of two, and (by default) every square.
+    """Quadratic basis: every feature, every product of two features, and (by default) every square.
 
-    g(x) = sum_{i <= j} w_ij x_i x_j + sum_j w_j x_j + b. For d features that is d + d (d + 1)/2
-    coefficients, so the number of rows needed grows with d^2.
+    The score is g(x) = sum_{i <= j} w_ij x_i x_j + sum_j w_j x_j + b. For d features there are
+    d + d (d + 1)/2 coefficients, so the number of rows needed grows with d^2.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Interactions(Monomials):
     Raises
     ------
     ValueError
-        In ``fit``, if X is not finite numbers.
+        In ``fit``, if X is not numeric and finite.
 
     See Also
     --------

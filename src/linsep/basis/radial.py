@@ -1,4 +1,4 @@
-"""Radial basis functions: bumps around chosen centres."""
+"""Radial basis functions: Gaussian functions around chosen centres."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 def farthest(X: FloatArray, count: int) -> FloatArray:
-    """At most ``count`` distinct rows, each as far as can be from those before it.
+    """Return at most ``count`` distinct rows, each as far as possible from those before it.
 
-    The first is the one nearest to the mean. The radius needed to cover X from these centres is at
-    most twice the least possible (Gonzalez 1985).
+    The first is the row nearest to the mean. The radius needed to cover X from these centres is at
+    most twice the smallest possible (Gonzalez 1985).
     """
     chosen = [int(cdist(X.mean(axis=0, keepdims=True), X, "sqeuclidean").argmin())]
     distance = cdist(X[chosen], X, "sqeuclidean")[0]
@@ -33,7 +33,7 @@ def farthest(X: FloatArray, count: int) -> FloatArray:
 
 
 def quantiles(X: FloatArray, count: int) -> FloatArray:
-    """The quantiles (k + 1/2)/count of one feature, without repetitions."""
+    """Return the distinct quantiles (k + 1/2)/count of one feature."""
     if X.shape[1] != 1:
         raise BadInput(
             f'centres="quantiles" is for one feature, X has {X.shape[1]}; use centres="farthest", '
@@ -55,10 +55,10 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "farthest": rows of X chosen one after another, each as far as possible from those before.
         "quantiles": evenly spaced quantiles, for a single feature.
     n_centres : int, default 10
-        How many (fewer if X has fewer distinct rows); not used when ``centres`` is an array.
+        Number of centres (fewer if X has fewer distinct rows); ignored if ``centres`` is an array.
     width : float, optional
         The c of the formula, in squared units of x. By default the mean squared distance from a
-        centre to its nearest neighbour, so that adjacent bumps overlap.
+        centre to its nearest neighbour, so that adjacent functions overlap.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    RectifiedBasis : Ramps instead of bumps.
+    RectifiedBasis : Piecewise linear functions.
 
     Notes
     -----
-    Distances compare features with each other: scale them first if their units differ.
+    Distances combine all features: scale them first if their units differ.
 
     References
     ----------
@@ -101,7 +101,7 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.width = width
 
     def fit(self, X: Any, y: Any = None) -> RadialBasis:
-        """Place the centres and set the width."""
+        """Choose the centres and the width."""
         count = arguments.count("n_centres", self.n_centres, "centres")
         if self.width is not None:
             arguments.positive("width", self.width)
@@ -123,14 +123,14 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Values of the radial functions at each row, (n, k), in (0, 1]."""
+        """Return the values of the radial functions at each row, (n, k), in (0, 1]."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         squared = cdist(X, self.centres_, "sqeuclidean")
         return np.asarray(np.exp(-squared / self.width_), dtype=X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """radial0, radial1, ..."""
+        """Return the names radial0, radial1, ..."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features)
         return np.array([f"radial{k}" for k in range(len(self.centres_))], dtype=object)

@@ -1,4 +1,4 @@
-"""Rectified linear functions: flat on one side of a hyperplane, rising on the other."""
+"""Rectified linear functions: zero on one side of a hyperplane, linear on the other."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 
 class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Rectified functions max(0, a.x + b), one for each pair (a, b): a layer of units that is not trained.
+    """Rectified linear functions max(0, a.x + b), one for each pair (a, b): an untrained layer of ReLU units.
 
     Parameters
     ----------
     n_functions : int, default 50
-        How many are drawn; not used when ``a`` is given.
+        Number of functions to draw; ignored if ``a`` is given.
     a : array (k, d), optional
         Directions. By default they are drawn uniformly on the sphere, in units of each feature's
         standard deviation.
     b : array (k,), optional
-        Offsets; they need ``a``. By default every kink passes through a row of X drawn at random.
+        Offsets, only with ``a``. By default every kink passes through a randomly drawn row of X.
     random_state : int, RandomState or None
 
     Attributes
@@ -44,7 +44,7 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    RadialBasis : Bumps instead of ramps.
+    RadialBasis : Gaussian functions around centres.
 
     Notes
     -----
@@ -101,14 +101,14 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The value of each function at each row, (n, k), dense."""
+        """Return the value of each function at each row, (n, k), dense."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         values = np.asarray(X @ self.a_.T) + self.b_
         return np.asarray(np.maximum(values, 0.0), dtype=X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """rectified0, rectified1, ..."""
+        """Return the names rectified0, rectified1, ..."""
         check_is_fitted(self)
         _check_feature_names_in(self, input_features)
         return np.array([f"rectified{k}" for k in range(len(self.a_))], dtype=object)
@@ -121,7 +121,7 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _scale(X: Any) -> npt.NDArray[np.float64]:
-    """Standard deviation of each feature, 1 for a constant one."""
+    """Standard deviation of each feature; 1 for a constant feature."""
     if sp.issparse(X):
         mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         square = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()

@@ -1,4 +1,4 @@
-"""Theoretical guarantees for linear classifiers, as numbers and as proofs that can be checked.
+"""Theoretical guarantees for linear classifiers: numbers, and proofs that can be checked.
 
 Learnability
     ``vc_dimension``, ``shattering_witness``, ``shatters``, ``radon``, ``rows_needed``
@@ -11,7 +11,7 @@ Geometry
     ``minimum_enclosing_ball``
 
 Every bound is a :class:`Bound`: a number with its assumptions, its confidence level, and whether it is vacuous.
-``BadInput`` names an argument that is out of range or of the wrong type.
+Functions raise ``BadInput`` if an argument is out of range or of the wrong type.
 
 >>> from linsep import bounds
 >>> print(bounds.clopper_pearson(errors=45, n=1000))

@@ -1,11 +1,11 @@
-"""The smallest ball around given points, with a certificate.
+"""The minimum enclosing ball of given points, with a certificate.
 
-For weights lambda on the simplex, sum_i lambda_i |x_i|^2 - |sum_i lambda_i x_i|^2 <= R*^2, and the
-optimal weights attain it, on at most d + 1 points. The method keeps a set of such support points and
-their weights: move to the centre of the sphere through them, dropping points whose weight would turn
-negative; then add the point farthest from the centre. The dual value rises each time, so no set comes
-back (the idea of Wolfe's 1976 algorithm for the point of least norm; compare Fischer, Gaertner and
-Kutz 2003).
+For weights lambda on the simplex, sum_i lambda_i |x_i|^2 - |sum_i lambda_i x_i|^2 <= R*^2, with equality
+for the optimal weights, which are nonzero on at most d + 1 points. The method updates a set of such
+support points and their weights: it moves to the centre of the sphere through them, removing points whose
+weight would become negative, and then adds the point farthest from the centre. The dual value increases
+each time, so no set repeats (the idea of Wolfe's 1976 algorithm for the point of minimum norm; compare
+Fischer, Gaertner and Kutz 2003).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Ball:
     weights: FloatArray
 
     def check(self, X: Any, tol: float = 1e-9) -> bool:
-        """Recompute both bounds from the points: all inside, and the dual value as claimed."""
+        """Return whether all points lie in the ball and the dual value equals the lower bound, up to ``tol``."""
         X = points(X) - self.centre
         size = float(np.abs(X).max())
         inside = np.linalg.norm(X, axis=1).max() <= self.radius + tol * size
@@ -68,7 +68,7 @@ class Ball:
 
 
 def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
-    """The smallest ball that contains all rows of X.
+    """Compute the smallest ball that contains all rows of X.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
         radius = math.sqrt(squared[far])
         lower = min(math.sqrt(lam @ squared[support]), radius)  # dual value, origin at the centre
         if ball is not None and lower <= ball.lower_bound:
-            return _proven(X, ball)  # rounding has the last word: the dual value no longer rises
+            return _proven(X, ball)  # the dual value no longer increases, because of rounding
         ball = Ball(middle + centre, radius, lower, np.array(support), lam)
         if radius <= (1 + tol) * lower or far in support:
             return _proven(X, ball)
@@ -130,7 +130,7 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
 
 
 def _proven(X: FloatArray, ball: Ball) -> Ball:
-    """The ball with its radius rounded upwards and its lower bound downwards, both about the centre as it is stored.
+    """Return the ball with its radius rounded upwards and its lower bound downwards, for the centre as stored.
 
     With weights of sum L the dual value is sum lambda_i |y_i|^2/L - |sum lambda_i y_i|^2/L^2, y_i = x_i - centre.
     """
@@ -150,7 +150,7 @@ def _proven(X: FloatArray, ball: Ball) -> Ball:
         sizes = (a * square(row) for a, row in zip(lam, points, strict=True))
         dual: Rational = sum(sizes, Fraction(0)) / total - square(mean) / total**2
     else:
-        # each y_ij is rounded once, so its square errs by 2 roundoffs; sums of k and d terms by k + d + 8 more
+        # each y_ij is rounded once, so its square has an error of 2 roundoffs; sums of k and d terms add k + d + 8
         slack = 2.0 * (S.shape[0] + S.shape[1] + 16) * 2.0**-53
         lengths = ball.weights @ (S**2).sum(axis=1) / ball.weights.sum()
         drift = np.linalg.norm(ball.weights @ S) + slack * math.sqrt(lengths)
@@ -177,7 +177,7 @@ def _largest_distance(X: FloatArray, centre: FloatArray) -> Rational:
 
 
 def _settle(Y: FloatArray, support: list[int], lam: FloatArray) -> tuple[list[int], FloatArray]:
-    """Ascend the dual on the points of ``support`` until the sphere's centre lies among them."""
+    """Maximise the dual over ``support`` until the centre of the sphere lies in the hull of the remaining points."""
     while len(support) > 1:
         S = Y[support]
         Q = S[1:] - S[0]

@@ -1,12 +1,12 @@
-"""Binomial tails that are never rounded down, for any number of rows.
+"""Upper bounds on binomial tails, rounding included, for any number of rows.
 
 P(X <= k) of X ~ Binomial(n, p) is P(X = k) times the sum of the products of the ratios
 
     P(X = i - 1)/P(X = i) = 1 - g_i,    g_i = ((n + 1) p - i)/((n - i + 1) p).
 
-The first factor is computed in decimal arithmetic, because logarithms of factorials cancel: those of 10^18! have no
-digit behind the point in float64. The ratios fall with i, so k, k - 1, ... in blocks of equal length, each continued
-with its first ratio, bound the sum from above, and a geometric series bounds what remains.
+The first factor is computed in decimal arithmetic, because logarithms of factorials cancel: in float64, log(10^18!) has
+no digits after the decimal point. The ratios decrease as i falls, so dividing k, k - 1, ... into blocks of equal length
+and using the first ratio of each throughout bounds the sum from above; a geometric series bounds the remainder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from scipy.special import betainccinv, betaincinv
 from linsep.arrays import FloatArray
 from linsep.exact.decimals import many_digits
 
-#: Blocks of a sum at most, and blocks within one standard deviation where a block has several terms.
+#: Maximum number of blocks of a sum, and blocks within one standard deviation if a block has several terms.
 _BLOCKS = 20_000
 _FINENESS = 1_000
 _ROUNDOFF = 2.0**-53
-#: Logarithms of larger factorials are those of ten terms of Stirling's series, the first left out is below 1e-35.
+#: Larger factorials use ten terms of Stirling's series; the first omitted term is below 1e-35.
 _SMALL = 60
 _STIRLING = (
     *(Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188)),
@@ -36,12 +36,12 @@ _STIRLING = (
 _HALF_LOG_TWO_PI = Decimal(
     "0.91893853320467274178032973640561763986139747363778341281715154048276569592726039769474"
 )
-#: Relative width at which the search for a limit stops.
+#: Relative width at which the bisection for a limit stops.
 _PRECISION = 2.0**-50
 
 
 def log(x: float) -> Decimal:
-    """Logarithm of a positive number."""
+    """Return the logarithm of a positive number."""
     with many_digits():
         return Decimal(x).ln()
 
@@ -53,7 +53,7 @@ def log_choices(n: int, k: int) -> Decimal:
 
 
 def log_growth(n: int, D: int) -> float:
-    """Upper bound on log sum_{k <= D} binom(n, k), the most labellings of n points (Sauer 1972)."""
+    """Upper bound on log sum_{k <= D} binom(n, k), the largest number of labellings of n points (Sauer 1972)."""
     every = n * math.log(2) * (1 + 4 * _ROUNDOFF)
     if D >= n:
         return every
@@ -86,13 +86,13 @@ def lower_limit(k: int, n: int, log_delta: Decimal) -> float:
 
 
 def _proposal(quantile: Callable[..., float], log_delta: Decimal, a: int, b: int) -> float:
-    """A quantile of the beta distribution as scipy has it; 0 where it has none."""
+    """Quantile of the beta distribution by scipy; 0 where scipy returns none."""
     found = float(quantile(float(a), float(b), math.exp(max(float(log_delta), -690.0))))
     return found if 0.0 < found < 1.0 else 0.0
 
 
 def _least(holds: Callable[[float], bool], near: float) -> float:
-    """A float that holds, next to the least one, for a question that stays answered as p grows; 1 always holds."""
+    """Return nearly the smallest float for which ``holds`` is true, if it is monotone in p and true at 1."""
     low, high, step = -1.0, near, 8 * _ROUNDOFF
     while not holds(high):
         low, high, step = high, min(high * (1 + step), 1.0), 2 * step
@@ -104,7 +104,7 @@ def _least(holds: Callable[[float], bool], near: float) -> float:
 
 
 def _greatest(holds: Callable[[float], bool], near: float) -> float:
-    """A float that holds, next to the greatest one, for a question that stays answered as p falls; 0 always holds."""
+    """Return nearly the largest float for which ``holds`` is true, if it is monotone in p and true at 0."""
     high, low, step = -1.0, near, 8 * _ROUNDOFF
     while not holds(low):
         high, low, step = low, low * max(1 - step, 0.0), 2 * step
@@ -116,7 +116,7 @@ def _greatest(holds: Callable[[float], bool], near: float) -> float:
 
 
 def _between(holds: Callable[[float], bool], fails: float, holding: float) -> float:
-    """Bisect between a float that fails and one that holds, to a relative precision."""
+    """Bisect between a float for which ``holds`` is false and one for which it is true, to a relative precision."""
     while abs(holding - fails) > _PRECISION * max(holding, fails):
         middle = (holding + fails) / 2
         if middle in (holding, fails):
@@ -133,7 +133,7 @@ def _log_tail(k: int, n: int, p: Fraction) -> Decimal:
 
 
 def _log_sum(k: int, n: int, p: Fraction) -> Decimal:
-    """Upper bound on log of P(X <= k)/P(X = k); infinite where there are many terms and the mean is below k."""
+    """Upper bound on log(P(X <= k)/P(X = k)); infinite if there are many terms and the mean is below k."""
     if k < _BLOCKS:  # all terms
         i = np.arange(k, 0, -1, dtype=np.float64)
         each = _log_of(1 - p) - _log_of(p)
@@ -148,7 +148,7 @@ def _log_sum(k: int, n: int, p: Fraction) -> Decimal:
     length = max(1, int(math.sqrt(n * float(p) * float(1 - p)) / _FINENESS))
     j = length * np.arange(min(_BLOCKS, k // length + 1), dtype=np.float64)
     g = (float(above) + j) / (float((n - k + 1) * p) + j * float(p))
-    g = np.minimum(g, 1.0) * (1 - 16 * _ROUNDOFF)  # as small as it may be
+    g = np.minimum(g, 1.0) * (1 - 16 * _ROUNDOFF)  # lower bound, rounding included
     logs = length * np.log1p(-g)
     start = np.concatenate([[0.0], np.cumsum(logs)])
     terms = -np.expm1(logs) / g
@@ -157,8 +157,8 @@ def _log_sum(k: int, n: int, p: Fraction) -> Decimal:
 
 
 def _sum_of(total: float, peak: float, start: FloatArray, size: float) -> Decimal:
-    """log(total) + peak with the rounding of ``start``, a running sum of logarithms computed from numbers of a size."""
-    last = int(np.flatnonzero(start > peak - 100.0)[-1])  # what is smaller does not matter
+    """log(total) + peak plus the rounding error of ``start``, a running sum of logarithms of numbers of that size."""
+    last = int(np.flatnonzero(start > peak - 100.0)[-1])  # smaller terms are negligible
     if len(start) == 1 or (last == 0 and total == 1.0):
         return Decimal(len(start)) * Decimal(2) ** -140
     reach = float(np.abs(np.diff(start[: last + 1])).sum()) + abs(peak)
@@ -167,17 +167,17 @@ def _sum_of(total: float, peak: float, start: FloatArray, size: float) -> Decima
 
 
 def _log_of(p: Fraction) -> float:
-    """log p as a float, also of fractions below the least float."""
+    """Return log p as a float, also for fractions below the smallest float."""
     return math.log(p.numerator) - math.log(p.denominator)
 
 
 def _log_choose(n: int, k: int) -> Decimal:
-    """log binom(n, k) to 1e-34 of the largest factorial's terms."""
+    """Return log binom(n, k), with an error of 1e-34 relative to the terms of the largest factorial."""
     return _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
 
 
 def _log_factorial(n: int) -> Decimal:
-    """log n! to 1e-34, and to the digits of the context."""
+    """Return log n! with an error of 1e-34, or of the precision of the decimal context."""
     if n <= _SMALL:
         return Decimal(math.factorial(n)).ln()
     x = Decimal(n)
@@ -192,10 +192,10 @@ def _log(x: Fraction) -> Decimal:
 
 
 def _digits(n: int) -> int:
-    """Digits with which logarithms of n! have some forty behind the point."""
+    """Number of digits for which log n! has about forty digits after the decimal point."""
     return 50 + 2 * len(str(n))
 
 
 def _upwards(x: Decimal) -> float:
-    """A float that is not below x."""
+    """Return a float that is at least x."""
     return math.nextafter(math.nextafter(float(x), math.inf), math.inf)

@@ -1,4 +1,4 @@
-"""A bound: a number with its small print."""
+"""The result of every bound: a number with its assumptions and confidence level."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Bound:
     assumptions : str
         Conditions under which it holds, and caveats.
     reference : str
-        Theorem.
+        The theorem and its source.
     trivial : float
-        Value that needs no theorem: for an error 1/2 or the fraction of the rarer class. A bound that is no
-        smaller is ``vacuous``. inf if there is none.
+        Value that is known without a theorem: for an error 1/2 or the fraction of the rarer class. A bound that is
+        not smaller is ``vacuous``. inf if there is none.
     sign : {"<=", ">="}
     caveat : str
         Why it is not a guarantee, if there is a reason; always printed.
@@ -49,7 +49,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether a constant guess is known to do as well."""
+        """Whether a constant prediction is known to be as good."""
         return self.value >= self.trivial
 
     def __float__(self) -> float:
@@ -74,19 +74,19 @@ class Bound:
     __repr__ = __str__
 
     def _format_value(self) -> str:
-        """Four decimals for errors and risks, whole numbers for counts; never in its own favour."""
+        """Format errors and risks with four decimals, counts as integers, rounded to the unfavourable side."""
         if self.of not in ("error", "risk"):
             return str(math.ceil(self.value * (1 - 1e-12)))  # 484.0000000002 is 484 and rounding
         away = math.ceil if self.sign == "<=" else math.floor
         return f"{away(self.value * 10**4) / 10**4:.4f}"
 
     def explain(self) -> str:
-        """The bound with its assumptions and its reference, a few lines of text."""
+        """Return the bound with its assumptions and its reference as a few lines of text."""
         return f"{self}\n  assumes: {self.assumptions}\n  theorem: {self.reference}"
 
 
 def share(name: str, value: Any, low_open: bool = False) -> float:
-    """``value`` as a float in [0, 1], or in (0, 1) if ``low_open``."""
+    """Return ``value`` as a float, checked to lie in [0, 1], or in (0, 1) if ``low_open``."""
     number = float(value)
     inside = 0 < number < 1 if low_open else 0 <= number <= 1
     if not inside:
@@ -95,24 +95,24 @@ def share(name: str, value: Any, low_open: bool = False) -> float:
 
 
 def confidence(delta: float) -> float:
-    """1 - delta, below 1 however small delta is."""
+    """Return 1 - delta as a float below 1, however small delta is."""
     return min(1 - delta, math.nextafter(1.0, 0.0))
 
 
 def count(name: str, value: Any, low: int = 1) -> int:
-    """``value`` as an int if it is a whole number of at least ``low``."""
+    """Return ``value`` as an int, checked to be a whole number of at least ``low``."""
     if isinstance(value, bool) or not float(value).is_integer() or int(value) < low:
         raise BadInput(f"{name} must be a whole number of at least {low}, got {value!r}.")
     return int(value)
 
 
 def guess(minority: float | None) -> float:
-    """Error of the better constant guess, as far as it is known: at most 1/2."""
+    """Error of the better constant prediction: ``minority`` if known, at most 1/2."""
     return 0.5 if minority is None else min(0.5, share("minority", minority))
 
 
 def points(X: Any, name: str = "X") -> FloatArray:
-    """X as a finite float64 array (n, d) with n, d >= 1."""
+    """Return X as a float64 array (n, d), checked to be finite with n, d >= 1."""
     try:
         array = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -128,7 +128,7 @@ def points(X: Any, name: str = "X") -> FloatArray:
 
 
 def signs(y: Any, n: int) -> FloatArray:
-    """Labels of two classes as -1 and +1, the second in sorted order being +1."""
+    """Return labels of two classes as -1 and +1; the second class in sorted order is +1."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise BadInput(f"y must have one label for each of {n} rows, got shape {labels.shape}.")

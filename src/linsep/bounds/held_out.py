@@ -1,4 +1,4 @@
-"""Bounds that count errors on rows the classifier was not built from."""
+"""Bounds from the number of errors on rows that were not used for fitting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def clopper_pearson(
 ) -> Bound:
     """Exact binomial bound on the error from ``errors`` among ``n`` held-out rows.
 
-    The largest p with P(Binomial(n, p) <= errors) >= delta; for the lower side the smallest p with
-    P(Binomial(n, p) >= errors) >= delta. Take delta/2 on each side for an interval.
+    The upper bound is the largest p with P(Binomial(n, p) <= errors) >= delta, the lower bound the smallest p with
+    P(Binomial(n, p) >= errors) >= delta. For a two-sided interval, use delta/2 on each side.
 
     Parameters
     ----------
     errors, n : int
-        Errors among n rows that played no part in building the classifier.
+        Number of errors among n rows that were not used for fitting.
     delta : float, default 0.05
         One minus the confidence level.
     side : {"upper", "lower"}
@@ -83,19 +83,18 @@ def clopper_pearson(
 def sample_compression(
     kept: int, errors: int, n: int, delta: float = 0.05, minority: float | None = None
 ) -> Bound:
-    """Error of a classifier that could be rebuilt from ``kept`` of its n training rows.
+    """Bound the error of a classifier that could be reconstructed from ``kept`` of its n training rows.
 
-    A hard-margin separator is rebuilt from its support vectors, any separator found by a linear
-    programme from at most d + 1 active rows. The other n - kept rows then act as a test set, at
-    the price of a union over the choices of rows: an exact binomial bound with
-    delta/(n binom(n, kept)).
+    A hard-margin separator can be reconstructed from its support vectors, any separator found by a linear
+    programme from at most d + 1 active rows. The other n - kept rows then act as a test set, with a union
+    bound over the choices of rows: an exact binomial bound with delta/(n binom(n, kept)).
 
     Parameters
     ----------
     kept : int
-        Rows from which the same learner would return the same classifier.
+        Number of rows from which the same learner would return the same classifier.
     errors : int
-        Errors among the other rows.
+        Number of errors among the other rows.
     n : int
         Number of training rows.
     delta : float, default 0.05

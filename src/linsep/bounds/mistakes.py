@@ -1,6 +1,6 @@
-"""How many updates can a perceptron make on separable rows?
+"""Upper bounds on the number of perceptron updates on separable rows.
 
-For rows z_i and any v with y_i <v, z_i> > 0, write R = max |z_i|. Each update adds at least
+For rows z_i and any v with y_i <v, z_i> > 0, let R = max |z_i|. Each update adds at least
 m = min y_i <v, z_i> to <v, w_t> and at most R^2 to |w_t|^2; hence m t <= |v| |w_t| <= |v| R sqrt(t).
 """
 
@@ -49,7 +49,7 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
     dict of Bound
         "angular": 1/gamma^2, gamma = min y <v, z>/(|v| |z|), for the update w += y z/|z|.
         "norm": (R B)^2, B = |v|/min y <v, z>, for the update w += y z.
-        "margin": (R/rho)^2, rho = 1/B the margin; the same number.
+        "margin": (R/rho)^2, rho = 1/B the margin; equal to "norm".
         With an intercept also "novikoff": (R^2 + 1)(1 + b^2)/gamma^2 with |w| = 1, R = max |x|, gamma
         the distance of the closest row; and "novikoff_printed": (2R/gamma)^2, which is wrong for the
         constant feature 1, see its assumptions.
@@ -134,7 +134,7 @@ def _bound(name: str, value: float, assumptions: str, reference: str, caveat: st
 
 
 class _Margins:
-    """Margins <v, z> of signed rows z, and the bounds that follow from v: rationals, rounded upwards."""
+    """Margins <v, z> of signed rows z, and the bounds from v, in rational arithmetic and rounded upwards."""
 
     def __init__(self, rows: Any, v: FloatArray) -> None:
         self.rows, self.v = rows, fractions(v)
@@ -147,14 +147,14 @@ class _Margins:
         self.least = -largest(-high, -low, lambda at: [-m for m in self._exactly(at)], len(v))
 
     def _exactly(self, places: Any) -> list[Fraction]:
-        """Margins of some rows without rounding."""
+        """Margins of the given rows without rounding."""
         return [
             sum((a * x for a, x in zip(self.v, row, strict=True)), Fraction(0))
             for row in rows_at(self.rows, places)
         ]
 
     def _least_square(self) -> Fraction:
-        assert isinstance(self.least, Fraction)  # as it is positive
+        assert isinstance(self.least, Fraction)  # because it is positive
         return self.least**2
 
     def norm_bound(self) -> float:
@@ -189,7 +189,7 @@ class _Margins:
 
 
 def _best_margins(rows: Any, *proposed: FloatArray | None) -> list[_Margins]:
-    """Margins of those proposed vectors that are proven to separate the rows."""
+    """Margins of those of the proposed vectors that are proven to separate the rows."""
     found = [_Margins(rows, v) for v in proposed if v is not None and np.isfinite(v).all()]
     found = [each for each in found if each.least > 0]
     if not found:
@@ -207,17 +207,17 @@ class MistakeBounds:
     Attributes
     ----------
     normalised : float
-        1/gamma^2, gamma the largest margin of the rows divided by their lengths: for normalised updates.
+        1/gamma^2 for normalised updates, gamma the largest margin of the rows divided by their norms.
     radius_norm : float
-        (R B)^2, B the least length of a u with margins >= 1: for raw updates.
+        (R B)^2 for raw updates, B the smallest norm of a u with margins >= 1.
     radius_margin : float
-        (R/rho)^2 with the margin rho = 1/B: the same number, seen from the margin.
+        (R/rho)^2 with the margin rho = 1/B; equal to ``radius_norm``.
     novikoff : float
         (R^2 + 1)(1 + b^2)/gamma^2 for the hyperplane (w, b), |w| = 1, of the largest margin gamma of rows x of
         radius R; inf without an intercept.
     printed : float
-        (2 R/gamma)^2, as often printed for the same hyperplane. It is *not* a bound when
-        the intercept is learned from a constant 1.
+        (2 R/gamma)^2, as often printed for the same hyperplane. It is *not* a bound if
+        the intercept is learned as the weight of a constant feature 1.
     """
 
     normalised: float
@@ -256,7 +256,7 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
     Raises
     ------
     Refused
-        If no hyperplane separates the rows, or rounding hides by how much; the message says which.
+        If no hyperplane separates the rows, or the margin is below rounding; the message says which.
 
     See Also
     --------

@@ -1,13 +1,13 @@
-"""The PAC-Bayes bound for margins: a guarantee from the training rows alone.
+"""The PAC-Bayes margin bound: a guarantee from the training rows alone.
 
 Draw a random separator v from N(mu u, I), u = (w, b)/|(w, b)|. It errs on the row z = (x, 1) with
-label y with probability Phi(-mu gamma), gamma = y u.z/|z|. Against the prior N(0, I), which knows no
-data, the divergence is mu^2/2, and with probability 1 - delta, for all u and mu at once,
+label y with probability Phi(-mu gamma), gamma = y u.z/|z|. Its divergence from the prior N(0, I), which
+does not depend on the data, is mu^2/2, and with probability 1 - delta, simultaneously for all u and mu,
 
     kl(mean_i Phi(-mu gamma_i), error) <= (mu^2/2 + log(2 sqrt(n)/delta))/n .
 
-Because it holds for all mu at once, the best mu may be searched for free. The separator u itself errs
-whenever at least half of the draws do, so its error is at most twice theirs.
+Because it holds for all mu simultaneously, mu can be optimised without weakening the bound. The separator u
+itself errs only where at least half of the draws do, so its error is at most twice theirs.
 
 Langford and Shawe-Taylor 2002; Langford 2005; the constant 2 sqrt(n) by Maurer 2004 (n >= 8).
 """
@@ -26,17 +26,17 @@ from linsep.bounds.bound import Bound, confidence, guess, points, share, signs
 from linsep.bounds.rounding import raised
 from linsep.errors import BadInput
 
-#: Lengths tried for the mean of a prior learnt from other rows; a union bound pays for the choice.
+#: Norms tried for the mean of a prior learnt from other rows; a union bound accounts for the choice.
 PRIOR_LENGTHS = 2.0 ** np.arange(-2, 12)
 _ROUNDOFF = 2.0**-53
-#: Smaller shares are rounded up to it: 1/q overflows.
+#: Smaller values of q are rounded up to this, because 1/q overflows.
 _SMALLEST = 1e-300
-#: Relative error of a normal tail in float64, with room: that of its argument x counts x^2 < 1500 times.
+#: Bound on the relative error of a normal tail in float64: that of its argument x is amplified by x^2 < 1500.
 _TAIL_ERROR = 1e-12
 
 
 def kl_inverse(q: float, budget: float) -> float:
-    """The largest p with kl(q, p) = q log(q/p) + (1-q) log((1-q)/(1-p)) <= budget.
+    """Compute the largest p with kl(q, p) = q log(q/p) + (1-q) log((1-q)/(1-p)) <= budget.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def kl_inverse(q: float, budget: float) -> float:
 
 
 def _kl_from_below(q: float, p: float) -> float:
-    """kl(q, p) of q <= p, at most by its rounding too small: a bound must not be rounded down.
+    """Lower bound on kl(q, p) for q <= p, rounding included, so that the inverse is never rounded down.
 
-    Both logarithms are those of 1 + x with x proportional to p - q, so that nothing cancels where p is next to q.
+    Both logarithms are computed as log1p(x) with x proportional to p - q, which avoids cancellation for p close to q.
     """
     left = q * math.log1p((p - q) / q) if q > 0 else 0.0
     right = (1 - q) * math.log1p((p - q) / (1 - p)) if q < 1 else 0.0
@@ -101,7 +101,7 @@ def pac_bayes_margin(
     prior: tuple[Any, float | None] | None = None,
     minority: float | None = None,
 ) -> Bound:
-    """Error of a linear classifier from its margins on n rows.
+    """Bound the error of a linear classifier by its margins on n rows.
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ def pac_bayes_margin(
     b : float or None
         None for a classifier without intercept.
     X, y : array (n, d) and labels of two classes, the second in sorted order being positive
-        The training rows, or with ``prior`` those rows that the prior has not seen.
+        The training rows, or with ``prior`` the rows that were not used for the prior.
     delta : float
     classifier : {"deterministic", "gibbs"}
-        The classifier itself, or the random one around it, whose bound is half as large.
+        The classifier itself, or the randomised one around it, whose bound is half as large.
     prior : tuple (w, b), optional
         A classifier built from *other* rows, for instance from one half of the data while X is the
-        other half: the prior is centred along it, at one of 14 lengths, which costs log 14.
+        other half. The prior is centred on its direction at one of 14 norms, which adds log 14 to the divergence.
     minority : float, optional
 
     Returns
@@ -134,8 +134,8 @@ def pac_bayes_margin(
 
     Notes
     -----
-    The bound does not depend on the length of (w, b) but on the scaling of the columns: scale by
-    constants known beforehand, or by constants computed from other rows.
+    The bound depends on the scaling of the columns, not on the norm of (w, b): scale by constants known
+    beforehand, or computed from other rows.
 
     References
     ----------
@@ -158,7 +158,7 @@ def pac_bayes_margin(
     size = np.abs(Z).max(axis=1, keepdims=True)  # the squares of Z may overflow or underflow
     Z = Z / np.where(size > 0, size, 1.0)
     length = np.linalg.norm(Z, axis=1)
-    # a row that is 0 lies on every boundary, and counts as an error
+    # a zero row lies on every boundary and counts as an error
     gamma = np.where(length > 0, signs(y, n) * (Z @ u) / np.where(length > 0, length, 1.0), -np.inf)
     cosine_error = (4 * len(u) + 32) * _ROUNDOFF
     gamma = gamma - cosine_error
@@ -202,7 +202,7 @@ def pac_bayes_margin(
 
 
 def _best_length(gamma: FloatArray, budget: Any) -> float:
-    """The least bound over the length mu of the posterior's mean."""
+    """Smallest bound over the norm mu of the posterior mean."""
 
     def at(log_mu: float) -> float:
         mu = math.exp(log_mu)

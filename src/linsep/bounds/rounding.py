@@ -1,7 +1,7 @@
-"""Extremes of quantities that are known up to rounding, and rationals rounded to one side.
+"""Maxima of quantities that are known up to rounding, and directed rounding of rationals.
 
-A bound is a statement about the given rows, so rounding must not make it smaller. Floating point finds the few rows
-that can attain an extreme; rational arithmetic evaluates them.
+A bound is a statement about the given rows, so rounding must not make it smaller. Floating-point arithmetic finds the
+few rows that can attain a maximum; rational arithmetic evaluates them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import scipy.sparse as sp
 from linsep.arrays import FloatArray, dense
 from linsep.exact.dyadic import nearest
 
-#: A float only where it is infinite, or where too many rows are as large.
+#: A float only if it is infinite, or if too many rows are candidates for the maximum.
 Rational = Fraction | float
 
-#: Numbers that are read in rational arithmetic at most; with more, a bound on the rounding error is added.
+#: Maximum number of entries for rational arithmetic; with more, a bound on the rounding error is added instead.
 MOST_ENTRIES = 20_000
 
 
 def largest(
     low: FloatArray, high: FloatArray, exactly: Callable[[Any], list[Rational]], width: int
 ) -> Rational:
-    """Upper bound on the largest of numbers that lie between ``low`` and ``high``; NaN is unknown.
+    """Upper bound on the largest of several numbers, each between its ``low`` and ``high``; NaN means unknown.
 
-    ``exactly`` evaluates those with given places, each from ``width`` entries.
+    ``exactly`` evaluates the numbers at given positions without rounding, each from ``width`` entries.
     """
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     close = np.flatnonzero(high >= low.max())
@@ -43,7 +43,7 @@ def _rational(x: float) -> Rational:
 
 
 def fractions(values: Iterable[float]) -> list[Fraction]:
-    """Finite floats without rounding."""
+    """Convert finite floats to fractions, without rounding."""
     return [Fraction(float(x)) for x in values]
 
 
@@ -53,7 +53,7 @@ def square(values: Iterable[Fraction]) -> Fraction:
 
 
 def rows_at(rows: Any, places: Any) -> list[list[Fraction]]:
-    """Some rows, dense or sparse, without rounding."""
+    """Return the rows at the given positions, dense or sparse, as fractions, without rounding."""
     part = rows[places]
     return [fractions(row) for row in dense(part)]
 
@@ -71,7 +71,7 @@ def largest_square(rows: Any) -> Rational:
 
 
 def upwards(x: Rational, factor: Fraction = Fraction(1)) -> float:
-    """The least float that is not below x times a positive factor."""
+    """Return the smallest float that is at least x times a positive factor."""
     if not isinstance(x, Fraction):
         return x
     x *= factor
@@ -80,23 +80,23 @@ def upwards(x: Rational, factor: Fraction = Fraction(1)) -> float:
 
 
 def downwards(x: Rational) -> float:
-    """The largest float that is not above x."""
+    """Return the largest float that is at most x."""
     return -upwards(-x)
 
 
 def raised(x: float) -> float:
-    """x >= 0, rounded up so far that 64 roundings to nearest in its computation, without cancellation, do no harm."""
+    """Return x >= 0 rounded up by enough to cover 64 roundings to nearest in its computation without cancellation."""
     return math.nextafter(x * (1 + 2.0**-47), math.inf)
 
 
 def root_upwards(x: Rational) -> float:
-    """A float that is not below the square root of x >= 0, and is the root itself if that is a float."""
+    """Return a float that is at least the square root of x >= 0; the root itself if it is a float."""
     high = upwards(x)
     root = math.sqrt(high)
     return root if math.isinf(root) or Fraction(root) ** 2 >= x else math.nextafter(root, math.inf)
 
 
 def root_downwards(x: Rational) -> float:
-    """A float that is not above the square root of x >= 0, and is the root itself if that is a float."""
+    """Return a float that is at most the square root of x >= 0; the root itself if it is a float."""
     root = math.sqrt(downwards(x))
     return root if Fraction(root) ** 2 <= x else math.nextafter(root, 0.0)

@@ -1,8 +1,8 @@
-"""The separators that give the perceptron its best bounds: the shortest u with all margins at least 1.
+"""Separators with the best mistake bounds of the perceptron: the minimum-norm u with all margins at least 1.
 
-For rows z_i = y_i (x_i, 1) (without an intercept y_i x_i) it is found as a least distance problem (Lawson, Hanson 1974,
-ch. 23): non-negative least squares on the rows that matter, to which violated rows are added until there are none. A
-bound needs no faith in that: it is computed from the least margin of the u found, over all rows.
+For rows z_i = y_i (x_i, 1) (without an intercept y_i x_i) this is a least distance problem (Lawson, Hanson 1974,
+ch. 23): non-negative least squares on a working set, to which violated rows are added until there are none. A bound
+does not rely on the optimality of u: it is computed from the smallest margin of the u found, over all rows.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from linsep.errors import Refused
 from linsep.hyperplane import Hyperplane
 from linsep.separability import Separable, decide
 
-_ADDED = 64  # violated rows that join at a time
+_ADDED = 64  # violated rows added to the working set at a time
 _ROUNDS = 200
-_SLACK = 1e-9  # of a margin that should be 1
+_SLACK = 1e-9  # tolerance on margins that should be 1
 
 
 def a_separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
-    """A hyperplane that is proven to separate the rows."""
+    """Return a hyperplane that is proven to separate the rows."""
     with closing(Memory(X, sign)) as data:
         answer = decide(data, fit_intercept=fit_intercept)
     if not isinstance(answer, Separable):
@@ -38,16 +38,16 @@ def a_separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
 
 
 def longest_rows_first(lengths: FloatArray) -> IntArray:
-    """Rows to begin with: some of the longest and some of the shortest."""
+    """Initial working set: some of the rows with the largest and some with the smallest norms."""
     order = np.argsort(lengths)
     return np.unique(np.concatenate([order[:_ADDED], order[-_ADDED:]]))
 
 
 def shortest(rows: Any, begin: IntArray, centre: FloatArray | None = None) -> FloatArray | None:
-    """The u with rows @ u >= 1 of least length; None if rounding does not let it be found.
+    """Return the minimum-norm u with rows @ u >= 1, or None if rounding prevents finding it.
 
-    With a ``centre`` the last entry of u is an intercept that should not count: it counts 1e-4 times, as
-    the score of the centre, so that it does no harm if the hyperplane passes close by.
+    With a ``centre``, the last entry of u is an intercept, which should not add to the norm. It is expressed as the score
+    of the centre and weighted by 1e-4, which does no harm if the hyperplane passes close to the centre.
     """
     cheap = np.ones(rows.shape[1])
     if centre is not None:
@@ -68,25 +68,25 @@ def shortest(rows: Any, begin: IntArray, centre: FloatArray | None = None) -> Fl
         if not len(violated):
             return u
         joined = np.union1d(work, violated[np.argsort(margins[violated])[:_ADDED]])
-        if len(joined) == len(work):  # rounding: what is violated was already asked for
+        if len(joined) == len(work):  # rounding: the violated rows are already in the working set
             return u if margins.min() > 0.0 else None
         work = joined
     return None
 
 
 def widest(X: Any, sign: FloatArray) -> tuple[FloatArray, float] | None:
-    """The hyperplane (w, b) of the largest margin, margins at least 1; None as in ``shortest``."""
+    """Return the maximum-margin hyperplane (w, b), scaled to margins >= 1, or None if rounding prevents finding it."""
     spread = float(row_lengths(X).max()) or 1.0
     centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() / spread
     rows = signed_rows(X / spread, sign, True)
     begin = longest_rows_first(row_lengths(X))
-    for _ in range(6):  # each time about a point of the last hyperplane
+    for _ in range(6):  # each time centred at a point of the last hyperplane
         u = shortest(rows, begin, centre)
         if u is None:
             return None
         w = u[:-1] / spread
         z = np.asarray(X @ w).ravel()
-        low, high = float(z[sign > 0].min()), float(z[sign < 0].max())  # the nearest of each class
+        low, high = float(z[sign > 0].min()), float(z[sign < 0].max())  # closest row of each class
         b = -0.5 * (low + high)
         centre = centre - (spread * (centre @ w) + b) / (spread * (w @ w)) * w
     unit = 0.5 * (low - high)
@@ -96,15 +96,15 @@ def widest(X: Any, sign: FloatArray) -> tuple[FloatArray, float] | None:
 
 
 def best(rows: Any) -> FloatArray | None:
-    """The shortest u that is found, up to its length; None if rounding hides it."""
+    """Return the direction of the minimum-norm u, or None if rounding prevents finding it."""
     lengths = row_lengths(rows)
     return shortest(rows / float(lengths.max()), longest_rows_first(lengths))
 
 
 def _least_distance(G: FloatArray) -> FloatArray | None:
-    """Least |u| with G u >= 1: minimise |G'a|^2 + (1'a - 1)^2 over a >= 0; u is read off the residual.
+    """Minimise |u| subject to G u >= 1: minimise |G'a|^2 + (1'a - 1)^2 over a >= 0; the residual gives u.
 
-    None if the residual is lost in rounding: there is no such u, or only very long ones.
+    Return None if the residual is below rounding: no such u exists, or only of very large norm.
     """
     E = np.vstack([G.T, np.ones(len(G))])
     target = np.zeros(len(E))
@@ -118,7 +118,7 @@ def _least_distance(G: FloatArray) -> FloatArray | None:
 
 
 def signed_rows(X: Any, sign: FloatArray, fit_intercept: bool) -> Any:
-    """y (x, 1), or y x without an intercept."""
+    """Return the rows y (x, 1), or y x without an intercept."""
     if sp.issparse(X):
         parts = [X, np.ones((X.shape[0], 1))] if fit_intercept else [X]
         return (sp.diags_array(sign) @ sp.hstack(parts)).tocsr()
@@ -129,6 +129,6 @@ def signed_rows(X: Any, sign: FloatArray, fit_intercept: bool) -> Any:
 
 
 def row_lengths(rows: Any) -> FloatArray:
-    """Euclidean length of each row."""
+    """Euclidean norm of each row."""
     square = rows.multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
     return np.sqrt(np.asarray(square.sum(axis=1), dtype=np.float64)).ravel()

@@ -1,6 +1,6 @@
-"""Which point sets can halfspaces label in every way? Decided in rational arithmetic, with proof.
+"""Decide whether halfspaces shatter a set of points, with a proof in rational arithmetic.
 
-Write every point as a row (x, 1), or as x for halfspaces through the origin, and stack them to A.
+Write every point as a row (x, 1), or as x for halfspaces through the origin, and let A be the matrix of these rows.
 
 * A has independent rows: there is G with A G = I, so (w, b) = G y has score y_i at x_i, whatever the
   labels y. The set is shattered and G proves it.
@@ -31,7 +31,7 @@ Rows = list[list[Fraction]]
 
 @dataclass(frozen=True)
 class Shattered:
-    """All labellings of the points are realised; true in a condition.
+    """Proof that halfspaces realise all labellings of the points; true in a condition.
 
     ``inverse`` is a rational matrix G with (points, 1) G = I, so that G y is a separator for y.
     """
@@ -44,7 +44,7 @@ class Shattered:
         return True
 
     def separator(self, labels: Any) -> tuple[FloatArray, float]:
-        """(w, b) with y_i (w.x_i + b) = 1 up to rounding, for labels y_i in {-1, +1}."""
+        """Return (w, b) with y_i (w.x_i + b) = 1 up to rounding, for labels y_i in {-1, +1}."""
         y = np.asarray(labels)
         if y.shape != (len(self.points),) or not np.isin(y, (-1, 1)).all():
             raise BadInput(f"labels must be {len(self.points)} numbers -1 or +1, got {labels!r}.")
@@ -53,12 +53,12 @@ class Shattered:
         return (theta, 0.0) if self.homogeneous else (theta[:-1], float(theta[-1]))
 
     def labellings(self) -> Iterator[tuple[tuple[int, ...], FloatArray, float]]:
-        """Each of the 2^n labellings with its separator (w, b)."""
+        """Iterate over the 2^n labellings, each with its separator (w, b)."""
         for y in itertools.product((-1, 1), repeat=len(self.points)):
             yield (y, *self.separator(y))
 
     def check(self) -> bool:
-        """Multiply (points, 1) by the inverse in rational arithmetic: the identity must come out."""
+        """Return whether (points, 1) times the inverse is the identity, in rational arithmetic."""
         rows = _rational_rows(self.points, self.homogeneous)
         return all(
             sum(r * g[j] for r, g in zip(row, self.inverse, strict=True)) == (i == j)
@@ -69,10 +69,10 @@ class Shattered:
 
 @dataclass(frozen=True)
 class NotShattered:
-    """A labelling that no halfspace realises; false in a condition.
+    """Proof that no halfspace realises a certain labelling of the points; false in a condition.
 
     ``dependence`` holds rational a_i with sum_i a_i x_i = 0 (and sum_i a_i = 0 unless homogeneous);
-    ``labelling`` has the sign of a_i, +1 where a_i = 0, where the label does not matter.
+    ``labelling`` has the sign of a_i, and +1 where a_i = 0, since that label does not matter.
     """
 
     points: FloatArray
@@ -84,7 +84,7 @@ class NotShattered:
         return False
 
     def check(self) -> bool:
-        """Recompute the dependence in rational arithmetic and compare its signs with the labels."""
+        """Return whether the dependence holds in rational arithmetic and its signs agree with the labels."""
         rows = _rational_rows(self.points, self.homogeneous)
         columns = range(len(rows[0]))
         a = self.dependence
@@ -102,10 +102,10 @@ class RadonPartition:
     Attributes
     ----------
     positive, negative : tuple of int
-        Row numbers of the two groups; rows in neither do not matter.
+        Row indices of the two groups; rows in neither are not needed.
     dependence : tuple
-        a with sum_i a_i x_i = 0 and sum_i a_i = 0, scaled so that the positive ones add up to 1: they
-        are the weights of ``point`` in one hull, minus the negative ones in the other. Fractions if
+        a with sum_i a_i x_i = 0 and sum_i a_i = 0, scaled so that the positive ones sum to 1: these are the
+        weights of ``point`` in one hull, and minus the negative ones its weights in the other. Fractions if
         exact, floats otherwise.
     point : ndarray (d,)
     """
@@ -115,22 +115,22 @@ class RadonPartition:
 
     @property
     def positive(self) -> tuple[int, ...]:
-        """Rows of the first group."""
+        """Row indices of the first group."""
         return tuple(i for i, a in enumerate(self.dependence) if a > 0)
 
     @property
     def negative(self) -> tuple[int, ...]:
-        """Rows of the second group."""
+        """Row indices of the second group."""
         return tuple(i for i, a in enumerate(self.dependence) if a < 0)
 
     @property
     def point(self) -> FloatArray:
-        """The common point, from the first group."""
+        """The common point, computed from the first group."""
         group = list(self.positive)
         return np.array([float(self.dependence[i]) for i in group]) @ self.points[group]
 
     def check(self, tol: float = 1e-9) -> bool:
-        """Whether both groups give the same point: exactly for fractions, else to ``tol``."""
+        """Return whether both groups give the same point: exactly for fractions, otherwise up to ``tol``."""
         if isinstance(self.dependence[0], Fraction):
             rows = _rational_rows(self.points, homogeneous=False)
             sums = [
@@ -156,7 +156,7 @@ def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered
     Returns
     -------
     Shattered or NotShattered
-        True or false in a condition; both prove themselves by ``check()``.
+        True or false in a condition; ``check()`` verifies the proof.
 
     Raises
     ------
@@ -189,19 +189,19 @@ def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered
     inverse, dependence = _inverse_or_dependence(_rational_rows(X, homogeneous))
     if inverse is not None:
         return Shattered(X, homogeneous, inverse)
-    if min(dependence) >= 0:  # only without intercept: a positive combination is zero
+    if min(dependence) >= 0:  # only without an intercept: a nonnegative combination is 0
         dependence = tuple(-a for a in dependence)
     if (
         dependence[0] < 0 < max(dependence)
-    ):  # of a labelling and its opposite, the first begins with +
+    ):  # of a labelling and its opposite, choose the one that begins with +
         dependence = tuple(-a for a in dependence)
     return NotShattered(X, homogeneous, tuple(1 if a >= 0 else -1 for a in dependence), dependence)
 
 
 def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
-    """Points that halfspaces of R^d shatter: e_1 ... e_d, and the origin unless ``homogeneous``.
+    """Return points that halfspaces of R^d shatter: e_1 ... e_d, and the origin unless ``homogeneous``.
 
-    As many as the VC dimension, which proves that it is no smaller.
+    Their number is the VC dimension, which proves that it is no smaller.
 
     Parameters
     ----------
@@ -245,13 +245,13 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
 
 
 def radon(points: Any, exact: bool = False) -> RadonPartition:
-    """Split d + 2 or more points of R^d in two groups whose convex hulls meet (Radon 1921).
+    """Split d + 2 or more points of R^d into two groups whose convex hulls intersect (Radon 1921).
 
     Parameters
     ----------
     points : array (n, d), n >= d + 2
     exact : bool, default False
-        Rational arithmetic; otherwise a singular vector, and weights below 1e-12 count as zero.
+        Use rational arithmetic; otherwise a singular vector, with weights below 1e-12 set to zero.
 
     Returns
     -------
@@ -307,9 +307,9 @@ def _rational_rows(X: FloatArray, homogeneous: bool) -> Rows:
 def _inverse_or_dependence(
     A: Rows,
 ) -> tuple[tuple[tuple[Fraction, ...], ...] | None, tuple[Fraction, ...]]:
-    """G with A G = I, or a with a A = 0, by Gauss-Jordan elimination of (A, I).
+    """Return G with A G = I, or a with a A = 0, by Gauss-Jordan elimination of (A, I).
 
-    One row more than columns is dependent for sure, so no more are looked at.
+    One more row than columns is always dependent, so further rows are not read.
     """
     k = len(A[0])
     unused = [Fraction(0)] * (len(A) - k - 1)

@@ -1,7 +1,7 @@
-"""Vapnik-Chervonenkis theory of halfspaces: dimension, rows needed, bounds on the error.
+"""Vapnik-Chervonenkis theory of halfspaces: dimension, sample size, bounds on the error.
 
-The theorems with proven constants, S the growth function of the class (Sauer: at most
-sum_{k <= D} binom(2n, k) labellings of 2n rows), hold for every distribution:
+The theorems with proven constants hold for every distribution. S is the growth function of the class (Sauer: at most
+sum_{k <= D} binom(2n, k) labellings of 2n rows):
 
 * uniform: P(some h has error - empirical error >= t) <= 2 S(2n) exp(-n t^2/8)
   (Vapnik and Chervonenkis 1971; Bousquet, Boucheron and Lugosi 2004);
@@ -82,14 +82,14 @@ def rows_needed(
     ----------
     d : int
     eps : float
-        Agnostic: a halfspace with the fewest errors on the rows errs at most eps more than the best one.
-        Realizable: a halfspace without errors on the rows errs at most eps.
+        Agnostic: the halfspace with the fewest errors on the rows has an error at most eps above the best one.
+        Realizable: a halfspace without errors on the rows has an error of at most eps.
     delta : float
         One minus the confidence level.
     setting : {"agnostic", "realizable"}
     constants : {"proven", "printed"}
         "printed" evaluates (D + log(1/delta))/eps^2 and (d + log(1/delta))/eps, the orders of
-        magnitude of lecture notes with constant 1; it guarantees nothing.
+        magnitude in lecture notes with constant 1; it is not a guarantee.
     homogeneous : bool
 
     Returns
@@ -151,7 +151,7 @@ def vc_bound(
     constants: Constants = "printed",
     minority: float | None = None,
 ) -> Bound:
-    """Error of any member of a class of VC dimension D, from its error on n training rows.
+    """Bound the error of any member of a class of VC dimension D by its error on n training rows.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def vc_bound(
     risk, delta = share("empirical_error", empirical_error), share("delta", delta, low_open=True)
     n, D = count("n", n), count("vc_dim", vc_dim)
     if _is_printed(constants):
-        D = min(D, 2 * n)  # beyond, 2n rows can be labelled in all ways and the formula turns back
+        D = min(D, 2 * n)  # for larger D all labellings are possible and the formula decreases
         width = math.sqrt((D * (math.log(2 * n / D) + 1) + math.log(4) - math.log(delta)) / n)
         note = f"{IID}; the class is fixed before they are seen; constant 1, which is optimistic"
     else:
@@ -204,7 +204,7 @@ def vc_bound(
 
 
 def margin_dimension(d: int, radius: float, margin: float) -> int:
-    """1 + min(d, R^2/rho^2): bounds the VC dimension of hyperplanes with that margin on that ball.
+    """Compute 1 + min(d, R^2/rho^2), which bounds the VC dimension of hyperplanes of margin rho on a ball of radius R.
 
     Parameters
     ----------
@@ -259,11 +259,11 @@ def margin_bound(
     constants: Constants = "printed",
     minority: float | None = None,
 ) -> Bound:
-    """:func:`vc_bound` with D = 1 + min(d, R^2/rho^2), as lecture notes use it for large margins.
+    """Evaluate :func:`vc_bound` with D = 1 + min(d, R^2/rho^2), as lecture notes do for large margins.
 
-    The theorem requires a class that is fixed before the rows are seen, but R and rho are computed from the rows. So
-    this explains why margins help and is not a guarantee, and says so when printed. For a guarantee from margins use
-    :func:`pac_bayes_margin`.
+    The theorem requires a class that is fixed before the rows are seen, but R and rho are computed from the rows.
+    Therefore this bound explains why margins help but is not a guarantee, which its caveat states. For a guarantee
+    from margins use :func:`pac_bayes_margin`.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def margin_bound(
     delta : float, default 0.05
         One minus the confidence level.
     constants : {"printed", "proven"}
-        As in :func:`vc_bound`.
+        Constants of :func:`vc_bound`.
     minority : float, optional
         Fraction of the rarer class; a bound above it is reported as vacuous.
 
@@ -323,15 +323,15 @@ def discretisation_bound(
     bits: int = 64,
     loss_range: float = 1.0,
 ) -> Bound:
-    """Risk of a linear predictor whose d + 1 coefficients are stored in ``bits`` bits each.
+    """Bound the risk of a linear predictor whose d + 1 coefficients are stored in ``bits`` bits each.
 
-    Such predictors are at most 2^(bits (d + 1)), a finite class, so by Hoeffding's inequality for all of
-    them: risk <= empirical risk + range sqrt((bits (d + 1) log 2 + log(1/delta))/(2n)).
+    There are at most 2^(bits (d + 1)) such predictors, a finite class. By Hoeffding's inequality, simultaneously for
+    all of them, risk <= empirical risk + range sqrt((bits (d + 1) log 2 + log(1/delta))/(2n)).
 
     Parameters
     ----------
     empirical_risk : float
-        Mean loss on the training rows, of a loss with values in an interval of length ``loss_range``.
+        Mean loss on the training rows, for a loss with values in an interval of length ``loss_range``.
     n, d : int
     delta : float
     bits : int, default 64
@@ -382,14 +382,14 @@ def discretisation_bound(
 
 
 def _excess(n: int, D: int, delta: float) -> float:
-    """Excess error of the empirical minimiser: uniform for it, Hoeffding for the best, delta/2 each."""
+    """Excess error of the empirical minimiser: uniform bound for it, Hoeffding for the best, delta/2 each."""
     log = -math.log(delta)
     uniform = math.sqrt(8 * (log_growth(2 * n, D) + math.log(4) + log) / n)
     return raised(uniform + math.sqrt((math.log(2) + log) / (2 * n)))
 
 
 def _smallest(enough: Callable[[int], bool], low: int) -> int:
-    """The least n that is enough, for a question that stays answered once it is; ``low`` >= 1 is not enough."""
+    """Return the smallest n for which the monotone predicate ``enough`` holds; it does not hold for ``low`` >= 1."""
     high = low
     while not enough(high):
         low, high = high, _countable(2 * high)
@@ -400,7 +400,7 @@ def _smallest(enough: Callable[[int], bool], low: int) -> int:
 
 
 def _countable(n: int) -> int:
-    """A number of rows, refused if it is none that a float can hold."""
+    """Return a number of rows, or raise if it is too large for a float."""
     if n > 2**1000:
         raise BadInput("eps is too small: more than 1e301 rows would be needed.")
     return n
