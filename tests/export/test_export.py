@@ -163,9 +163,7 @@ def test_names_in_c(tmp_path):
             export.c(model, name)
 
 
-def engines():
-    lite = sqlite3.connect(":memory:")
-    return {"sqlite": lite, "duckdb": duckdb.connect()}
+ENGINES = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}
 
 
 def run_sql(engine, columns, rows, query, types=None):
@@ -175,7 +173,7 @@ def run_sql(engine, columns, rows, query, types=None):
     names = ", ".join(
         f"{export.queries.quote(name)} {kind}" for name, kind in zip(columns, kinds, strict=True)
     )
-    db = engines()[engine]
+    db = ENGINES[engine](":memory:")
     db.execute(f'CREATE TABLE {table} ("row id" INTEGER, {names})')
     marks = ", ".join("?" * (len(columns) + 1))
     db.executemany(

@@ -8,8 +8,11 @@ import pickle
 import struct
 from dataclasses import replace
 from pathlib import Path
+from types import GenericAlias, SimpleNamespace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -503,6 +506,17 @@ def test_equal_arrays_are_stored_once():
 )
 def test_conforms(value, hint, fits):
     assert conforms(value, hint) is fits
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_arrays_conform_whether_or_not_numpy_makes_their_type_an_alias_of_its_own(own, monkeypatch):
+    array = npt.NDArray
+    if own:  # numpy 2.5 on Python 3.12
+        monkeypatch.setattr(npt, "NDArray", SimpleNamespace())
+        array = {kind: GenericAlias(npt.NDArray, (kind,)) for kind in (np.float64, Any)}
+    numbers, words = np.zeros(2), np.array(["a"])
+    assert conforms(numbers, array[np.float64]) and not conforms(words, array[np.float64])
+    assert conforms(words, array[Any]) and not conforms([1.0], array[Any])
 
 
 def test_the_header_is_what_the_page_says():

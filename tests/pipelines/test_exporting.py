@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sqlite3
 import subprocess
@@ -158,13 +159,14 @@ def by_sql(model, rows, engine):
     ]
     listed = ", ".join(f"{quote(n)} {t}" for n, t in zip(names, types, strict=True))
     query = export.sql(model, "t", key="row id") + ' ORDER BY "row id"'
-    connection = sqlite3.connect(":memory:") if engine == "sqlite" else duckdb.connect()
-    connection.execute(f'CREATE TABLE t ("row id" INTEGER, {listed})')
     marks = ", ".join("?" * (len(names) + 1))
-    connection.executemany(
-        f"INSERT INTO t VALUES ({marks})", [[i, *row] for i, row in enumerate(given)]
-    )
-    found = connection.execute(query).fetchall()
+    connect = sqlite3.connect if engine == "sqlite" else duckdb.connect
+    with contextlib.closing(connect(":memory:")) as connection:
+        connection.execute(f'CREATE TABLE t ("row id" INTEGER, {listed})')
+        connection.executemany(
+            f"INSERT INTO t VALUES ({marks})", [[i, *row] for i, row in enumerate(given)]
+        )
+        found = connection.execute(query).fetchall()
     k = len(formula(model).b)
     z = np.array([row[1 : 1 + k] for row in found], dtype=float)
     p = [row[2 + k :] for row in found] if len(found[0]) > 2 + k else None

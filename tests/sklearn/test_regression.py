@@ -127,7 +127,9 @@ def test_attributes_are_those_of_scikit_learn(case):
         if name.endswith("_"):
             assert np.shape(getattr(mine, name)) == np.shape(value), name
             assert np.asarray(getattr(mine, name)).dtype.kind == np.asarray(value).dtype.kind, name
-            assert type(getattr(mine, name)) is type(value), name
+            # scipy 1.18 counts rank_, documented as an int, in np.int64
+            kind = int if isinstance(value, np.integer) else type(value)
+            assert type(getattr(mine, name)) is kind, name
     np.testing.assert_array_equal(mine.predict(X[:5]).shape, other.predict(X[:5]).shape)
 
 

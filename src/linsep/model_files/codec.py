@@ -267,8 +267,8 @@ def conforms(value: Any, hint: Any) -> bool:
             if inner[-1] is Ellipsis
             else len(value) == len(inner) and all(map(conforms, value, inner))
         )
-    if origin is np.ndarray:
-        labels = typing.get_args(inner[-1]) == (Any,)  # class labels may be strings
+    if origin is np.ndarray or origin is npt.NDArray:  # an alias of its own since numpy 2.5
+        labels = Any in (inner[-1], *typing.get_args(inner[-1]))  # class labels may be strings
         return isinstance(value, np.ndarray) and value.dtype.kind in ("fibUO" if labels else "fib")
     if hint is float:
         return isinstance(value, float | int) and not isinstance(value, bool)

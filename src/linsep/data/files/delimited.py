@@ -88,7 +88,8 @@ class _DelimitedFile:
         self.head = self._text(head.removeprefix(UTF8_MARK))
         if not self.head.strip():
             refuse(self.name, "the file is empty; a header and rows are needed.")
-        self.blank = self.head[: len(self.head) - len(self.head.lstrip("\r\n"))].count("\n")
+        before = self.head[: len(self.head) - len(self.head.lstrip("\r\n"))]
+        self.blank = len(before.splitlines())
         self.delimiter = dialect.delimiter or self._find_delimiter()
         self.text = DelimitedText(file, dialect.encoding, self.delimiter, dialect.quote)
         self.names = self._header()
@@ -206,6 +207,8 @@ class _DelimitedFile:
     # parsing
 
     def _batches(self, columns: dict[str, Any]) -> Iterator[Any]:
+        if self.dialect.header and not re.search("[\r\n]", self.head.lstrip("\r\n")):
+            return  # the parser wants an end of the line that it skips
         import pyarrow.csv as pc
 
         pa = arrow()
