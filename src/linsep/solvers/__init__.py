@@ -15,6 +15,8 @@ interior         losses with a kink: interior point method on all rows, then the
 sifting          losses with a kink, many rows: interior point method on a pilot and on a band about the kink
 absolute-rows    losses made of straight lines that no other solver takes (quantiles, an epsilon-insensitive zone, or an
                  absolute penalty): interior point method for absolute values on more rows
+hinge-rows       the same losses without an absolute penalty, for many features: dual coordinate ascent for the hinge on
+                 more rows
 hard-margin      the hinge with C = inf: least distance on working sets
 ===============  ====================================================================================
 
@@ -38,7 +40,7 @@ from linsep.solution import Solution, Stop
 from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls
-from linsep.solvers.interior import absolute_rows, kinked, sifting
+from linsep.solvers.interior import absolute_rows, hinge_rows, kinked, sifting
 from linsep.solvers.l1 import native as native_l1
 from linsep.solvers.l1 import working_set
 from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
@@ -113,6 +115,9 @@ _STRAIGHT = Need(
     f"a loss made of straight lines, rows in memory and at most {gram_reduction.MAX_ORDER:,} features",
     absolute_rows.applies,
 )
+_STRAIGHT_PENALISED = Need(
+    "a loss made of straight lines, rows in memory, a finite C and l1_ratio=0", hinge_rows.applies
+)
 _LIMITED = Need(
     "a penalty, or a loss that grows on both sides",
     lambda p: p.lam > 0 or p.penalty.l1 > 0 or not p.loss.flat_beyond_margin,
@@ -132,7 +137,8 @@ SOLVERS: dict[str, Solver] = {
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", plan.interior, (*_ONE_KINK, _IN_MEMORY)),
         Solver("sifting", plan.sift, (*_ONE_KINK, _TALL)),
-        Solver(absolute_rows.NAME, absolute_rows.solve, (_CONVEX, _STRAIGHT, _LIMITED)),
+        Solver(absolute_rows.NAME, plan.by_absolute_rows, (_CONVEX, _STRAIGHT, _LIMITED)),
+        Solver(hinge_rows.NAME, plan.by_hinge_rows, (_CONVEX, _STRAIGHT_PENALISED)),
         Solver("hard-margin", nnls.solve, (_HARD, _NO_L1)),
     )
 }
@@ -148,9 +154,9 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
 
     A native fit does not look at the clock, so it needs limits that it surely keeps; where it does, the same method in
     Python takes longer. The Hessian of a pilot is for features so many that the Hessian of all rows is expensive.
-    Bands about the kink need many rows per feature. Losses made of straight lines have a solver
-    for all that no other one takes. Without a penalty nothing bounds the number of products, so conjugate gradients are
-    for more features than a matrix can have.
+    Bands about the kink need many rows per feature. Losses made of straight lines have two solvers for all that no
+    other one takes. Without a penalty nothing bounds the number of products, so conjugate gradients are for more
+    features than a matrix can have.
     """
     able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
     if not native_newton.ends_before(stop):
@@ -168,8 +174,11 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     elif problem.data.location is Location.CLUSTER and "newton-rounds" in able:
         if newton_cluster.worthwhile(problem.data.d, problem.data.largest_part):
             able = {"newton-rounds"}
-    if len(able) > 1:
-        able.discard(absolute_rows.NAME)
+    straight = {absolute_rows.NAME, hinge_rows.NAME} & able
+    if able - straight:
+        able -= straight
+    elif len(straight) > 1:
+        able = {hinge_rows.NAME if hinge_rows.preferable(problem) else absolute_rows.NAME}
     return [name for name in SOLVERS if name in able]
 
 
