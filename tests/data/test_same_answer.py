@@ -80,14 +80,15 @@ def assert_same(a, b):
 
 
 def test_every_solver_is_among_the_cases():
-    apart = {"absolute-rows"}  # the next test: it takes rows in memory alone
+    apart = {"absolute-rows", "hinge-rows"}  # the next test: they take rows in memory alone
     assert {name.split(",")[0] for name in CASES} | apart == {*SOLVERS, "proximal-newton"}
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")
-def test_quantiles_need_rows_in_memory(table, client):
+@pytest.mark.parametrize("solver", ["absolute-rows", "hinge-rows"])
+def test_quantiles_need_rows_in_memory(table, client, solver):
     path, X, _, t = table
-    model = LinearRegressor("pinball", C=1.0)
+    model = LinearRegressor("pinball", C=1.0, solver=solver)
     one, three = (clone(model).set_params(n_threads=k).fit(X, t) for k in (1, 3))
     assert_same(one, three)
     with pytest.raises(Refused, match="in memory"):

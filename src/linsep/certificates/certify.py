@@ -74,7 +74,7 @@ def _reproducible(
     kept = solution.dual
     if isinstance(kept, Explicit) or found.kind != "dual" or not fragile(found):
         return solution, found
-    if problem.data.location is Location.CLUSTER or problem.lam == 0.0:
+    if problem.data.location is Location.CLUSTER or problem.penalty.absent:
         return solution, found
     u = problem.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)

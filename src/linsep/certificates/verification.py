@@ -232,8 +232,8 @@ def recheck_part(
         proven = exact_certificate(repair_dual(part), goal)
         # If no exact dual point is found, a relaxed problem may still prove the claim, with its rounding bounded.
         return proven if proven.certified else min([proven, *_by_relaxation(part)], key=preference)
-    found = _recheck(part, curvature)
-    if found.relative_gap <= _SHARP * part.tol:
+    found = _recheck(part, curvature, goal)
+    if found.relative_gap <= _SHARP * part.tol or _reaches(found, goal):
         return found
     return min([found, *_by_relaxation(part)], key=preference)
 
@@ -260,7 +260,18 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     return found
 
 
-def _recheck(part: Part, curvature: bool = False) -> Optimality:
+def _reaches(found: Optimality, goal: Goal) -> bool:
+    """Return whether a proof reaches the gap of a claim, up to its rounding."""
+    return found.certified and goal is not ANY and found.gap - found.rounding <= goal.gap
+
+
+def _falls_short(found: Optimality, goal: Goal) -> bool:
+    """Return whether a proof misses tol, or is much weaker than the claim, which may be based on doubled precision."""
+    sharp = found.relative_gap <= _SHARP * found.tol
+    return not found.certified or (found.gap > 2 * goal.gap and not sharp)
+
+
+def _recheck(part: Part, curvature: bool = False, goal: Goal = ANY) -> Optimality:
     """Certify by duality, and by curvature where that may be better or is requested."""
     if not part.penalty.uniform:
         return group_certificate(part)
@@ -269,7 +280,7 @@ def _recheck(part: Part, curvature: bool = False) -> Optimality:
     best = None if local_only else _by_duality(part)
     pointwise = not isinstance(part.loss, CoupledLoss)
     here = location_of(part.X) is not Location.CLUSTER
-    if best is not None and not best.certified and pointwise and here:
+    if best is not None and _falls_short(best, goal) and pointwise and here:
         best = min(best, precise_certificate(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best, curvature)):
         local = (
@@ -302,7 +313,7 @@ def _second_bound_pays(part: Part, dual: Optimality, asked: bool) -> bool:
     size = (d + 1) * part.W.shape[1]
     if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:
         return False
-    return asked or not dual.certified or n * size * size <= _SECOND_BOUND_WORK
+    return asked or not dual.certified or (n + size) * size**2 <= _SECOND_BOUND_WORK
 
 
 def _by_duality(part: Part) -> Optimality:

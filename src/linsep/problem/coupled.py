@@ -88,7 +88,7 @@ class CoupledProblem:
         self.packed = _kernels.softmax_is_packed(data.example_row(), self.k)
         self.keeps_probabilities = True
         self.sums_cross = False  # whether sweeps also compute sum s p p'
-        self._at = np.zeros(0)  # W of the last sweep, padded
+        self._at = np.zeros((self.order, self._width))  # W of the last sweep, padded
         self._cross: FloatArray | None = None  # sum s p p' of the last sweep
         self._expected: FloatArray | None = None
         self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep

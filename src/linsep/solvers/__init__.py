@@ -15,6 +15,8 @@ interior         losses with a kink: interior point method on all rows, then the
 sifting          losses with a kink, many rows: interior point method on a pilot and on a band about the kink
 absolute-rows    piecewise linear losses that no other solver supports (quantile, epsilon-insensitive, or with an L1
                  penalty): written as absolute values on additional rows, then an interior point method
+hinge-rows       these losses without an L1 penalty, for many features: written as hinges on additional rows, then dual
+                 coordinate ascent
 hard-margin      the hinge with C = inf: least distance on working sets
 ===============  ====================================================================================
 
@@ -38,7 +40,7 @@ from linsep.solution import Solution, Stop
 from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls
-from linsep.solvers.interior import absolute_rows, kinked, sifting
+from linsep.solvers.interior import absolute_rows, hinge_rows, kinked, sifting
 from linsep.solvers.l1 import native as native_l1
 from linsep.solvers.l1 import working_set
 from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
@@ -113,6 +115,9 @@ _STRAIGHT = Need(
     f"a loss made of straight lines, rows in memory and at most {gram_reduction.MAX_ORDER:,} features",
     absolute_rows.applies,
 )
+_STRAIGHT_PENALISED = Need(
+    "a loss made of straight lines, rows in memory, a finite C and l1_ratio=0", hinge_rows.applies
+)
 _LIMITED = Need(
     "a penalty, or a loss that grows on both sides",
     lambda p: p.lam > 0 or p.penalty.l1 > 0 or not p.loss.flat_beyond_margin,
@@ -132,7 +137,8 @@ SOLVERS: dict[str, Solver] = {
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", plan.interior, (*_ONE_KINK, _IN_MEMORY)),
         Solver("sifting", plan.sift, (*_ONE_KINK, _TALL)),
-        Solver(absolute_rows.NAME, absolute_rows.solve, (_CONVEX, _STRAIGHT, _LIMITED)),
+        Solver(absolute_rows.NAME, plan.by_absolute_rows, (_CONVEX, _STRAIGHT, _LIMITED)),
+        Solver(hinge_rows.NAME, plan.by_hinge_rows, (_CONVEX, _STRAIGHT_PENALISED)),
         Solver("hard-margin", nnls.solve, (_HARD, _NO_L1)),
     )
 }
@@ -148,8 +154,9 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
 
     Native fits do not check the time limit, so they are excluded if they might exceed it, and otherwise replace the
     same method in Python. The Hessian of a pilot pays only if the Hessian of all rows is expensive. Sifting needs many
-    rows per feature. ``absolute-rows`` is used only if no other solver supports the problem. Without a penalty the
-    number of conjugate gradient steps is unbounded, so they are used only if the Hessian is too large to factorise.
+    rows per feature. ``absolute-rows`` and ``hinge-rows`` are used only if no other solver supports the problem.
+    Without a penalty the number of conjugate gradient steps is unbounded, so they are used only if the Hessian is too
+    large to factorise.
     """
     able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
     if not native_newton.ends_before(stop):
@@ -167,8 +174,11 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     elif problem.data.location is Location.CLUSTER and "newton-rounds" in able:
         if newton_cluster.worthwhile(problem.data.d, problem.data.largest_part):
             able = {"newton-rounds"}
-    if len(able) > 1:
-        able.discard(absolute_rows.NAME)
+    straight = {absolute_rows.NAME, hinge_rows.NAME} & able
+    if able - straight:
+        able -= straight
+    elif len(straight) > 1:
+        able = {hinge_rows.NAME if hinge_rows.preferable(problem) else absolute_rows.NAME}
     return [name for name in SOLVERS if name in able]
 
 

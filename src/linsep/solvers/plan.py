@@ -26,7 +26,14 @@ from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers.dual_ascent import solve as dual_ascent
-from linsep.solvers.interior import kinked, quadratic_hinge, sifting, vertex
+from linsep.solvers.interior import (
+    absolute_rows,
+    hinge_rows,
+    kinked,
+    quadratic_hinge,
+    sifting,
+    vertex,
+)
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import continuation, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
@@ -223,6 +230,25 @@ def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution
         relay.run_in_memory(kinked.solve, relay.point)
     return vertex.move_to_vertex(problem, relay.solution)
 
+
+def straight_lines(first: Method, then: Method, able: Callable[[Problem], bool]) -> Method:
+    """A method for losses made of straight lines; where it falls short, another one, if that is able."""
+
+    def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+        relay = Relay(problem, stop, seed)
+        if relay.run(first, theta) is Status.WORKING_PRECISION and able(problem):
+            relay.run(then, theta)
+        return relay.solution
+
+    return solve
+
+
+def _hinges(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return hinge_rows.solve(problem, theta, stop, seed, ascent_then_primal)
+
+
+by_absolute_rows = straight_lines(absolute_rows.solve, _hinges, hinge_rows.applies)
+by_hinge_rows = straight_lines(_hinges, absolute_rows.solve, absolute_rows.applies)
 
 _AFTER_ASCENT: dict[str, Method] = {
     "small": small,

@@ -286,16 +286,18 @@ def test_an_epoch_of_ascent(storage):
 # --- Newton's systems
 
 
+@pytest.mark.parametrize(("d", "k"), [(6, 4), (64, 8)])  # the second goes through packed panels
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_three_ways_to_the_same_newton_step(fit_intercept):
-    X, y = draw(120, 6, 4, seed=6)
+def test_three_ways_to_the_same_newton_step(fit_intercept, d, k):
+    X, y = draw(120, d, k, seed=6)
     data = Memory(X + 3.0, labels=y, weight=RNG.uniform(0.5, 2.0, 120))
-    problem = MaxMarginProblem(CrammerSinger(4), ElasticNet(0.7), data, fit_intercept)
+    problem = MaxMarginProblem(CrammerSinger(k), ElasticNet(0.7), data, fit_intercept)
+    assert problem.packed == (d == 64)
     Z, P, before = problem.room(), problem.room(), problem.room()
-    before[:, :4] = 0.25
-    Z[:, :4] = np.random.default_rng(7).standard_normal((120, 4))
+    before[:, :k] = 1.0 / k
+    Z[:, :k] = np.random.default_rng(7).standard_normal((120, k))
     problem.smooth(Z, None, 0.0, before, 2.0, P)
-    active = P[:, :4] > 0.0
+    active = P[:, :k] > 0.0
     rows = np.flatnonzero(active.sum(axis=1) > 1)
     g = problem.gradient(P)
     lent = 1e-9 if fit_intercept else 1.0

@@ -76,7 +76,7 @@ class _Extended:
         found = given.loss.absolute_terms
         assert found is not None
         (terms, slope), data, l1 = found, given.data, given.penalty.l1
-        sign, offset, weight = _vectors(data)
+        sign, offset, weight = vectors(data)
         need = zero_margin(given.loss) - offset  # r = need - sign z
         column, mass, shift = 0.0, float(weight.sum()), 0.0
         sizes = np.asarray(abs(data.X).T @ weight, dtype=np.float64) / (mass or 1.0)
@@ -113,7 +113,7 @@ class _Extended:
         if self.column:
             found = np.append(theta[:d], self.column * theta[d] + self.shift)
         if self.given.penalty.l1 and d:
-            w, usual = found[:d], np.abs(_vectors(self.problem.data)[1]).mean()
+            w, usual = found[:d], np.abs(vectors(self.problem.data)[1]).mean()
             parts = np.abs(w) * self.sizes
             w[(np.abs(u[-d:]) < 1.0) & (parts <= VANISHED * max(usual, parts.max()))] = 0.0
         return found
@@ -128,7 +128,7 @@ class _Extended:
         return Explicit(np.clip(total, *self.given.loss.domain))
 
 
-def _vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+def vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return signs, offsets and weights of the rows."""
     offset = np.zeros(data.n) if data.offset is None else np.asarray(data.offset)
     weight = np.ones(data.n) if data.weight is None else np.asarray(data.weight)
@@ -161,7 +161,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     penalised = problem.lam > 0.0 or problem.penalty.l1 > 0.0
     run = Run(problem, stop) if penalised else begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
-    flat = _flat_answer(problem)
+    flat = flat_answer(problem)
     if flat is not None and run.close(flat, nothing):
         return run.solution(Status.CERTIFIED, flat, nothing)
     status = Status.WORKING_PRECISION
@@ -178,10 +178,10 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     return run.solution(status, theta, nothing)
 
 
-def _flat_answer(problem: Problem) -> FloatArray | None:
+def flat_answer(problem: Problem) -> FloatArray | None:
     """Return w = 0 with an intercept at which every loss is 0, which is optimal; None if there is none."""
     data, loss = problem.data, problem.loss
-    sign, offset, weight = _vectors(data)
+    sign, offset, weight = vectors(data)
     live = weight > 0.0
     need = (sign * (zero_margin(loss) - offset))[live]
     b = 0.0
@@ -242,7 +242,7 @@ def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]
 def _polish(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:
     """Recompute the vertex from the rows on their kink, whose dual variables are strictly inside [-1, 1]."""
     data = problem.data
-    sign, offset, weight = _vectors(data)
+    sign, offset, weight = vectors(data)
     free = np.flatnonzero((np.abs(u) < 1.0) & (weight > 0.0))
     if problem.lam > 0.0 or not 0 < len(free) <= 2 * problem.order:
         return theta
