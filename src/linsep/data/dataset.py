@@ -69,8 +69,8 @@ class Dataset(ABC):
     """n rows of d features with their targets: sums over rows, per-row state, and copies of some rows or columns.
 
     Loss, gradient, Hessian, dual value and column statistics are all sums over rows, so one method
-    serves every solver. Blocks and the order of the additions depend only on the data, never on
-    the number of threads or workers: results are bit-identical for 1 or 64 of them.
+    serves every solver. Blocks and the order of the additions depend only on the data, never on the
+    number of threads or workers: results are bit-identical for 1 or 64 of them.
 
     *Row state* is a named vector with one or more numbers per row that a pass stores, next to the rows, for later
     passes. ``writes`` and ``reads`` declare which state a pass writes and reads. A cluster worker that lost its state,

@@ -11,7 +11,7 @@ from linsep.arrays import FloatArray, IntArray
 
 
 class Targets(NamedTuple):
-    """Targets of n rows: the loss of row i is weight_i l(sign_i z_i + offset_i), or weight_i times its label's loss."""
+    """Targets of n rows: row i has the loss weight_i l(sign_i z_i + offset_i), or weight_i times that of its label."""
 
     sign: FloatArray  #: -1 or +1 (classification), 1 (regression)
     offset: FloatArray | None = None  #: None: zeros

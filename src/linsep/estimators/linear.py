@@ -200,8 +200,8 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
     ----------
     loss : str or Loss, default "squared"
         "squared" r^2, "squared_error" r^2/2 (scikit-learn's name and factor in ``SGDRegressor``), "absolute" |r|,
-        "huber", or an instance of ``linsep.losses.Loss``. With C = inf
-        "absolute" is median regression; its fit passes through as many rows as there are coefficients.
+        "huber", or an instance of ``linsep.losses.Loss``. With C = inf "absolute" is median regression; its fit passes
+        through as many rows as there are coefficients.
     C : float, default inf
         Weight of the loss against the penalty, in (0, inf]: a small C means a strong penalty, inf means none.
     l1_ratio : float, default 0.0

@@ -69,8 +69,8 @@ def save(
         The training data, of which only a SHA-256 is stored, in ``data_digest_``. For a pipeline with steps other
         than an Encoder, it is the digest of the transformed rows.
     include_dual : bool, default True
-        Whether to store one dual variable per row if the proof needs them. Without them the file
-        is smaller, but ``verify`` may be unable to repeat the proof.
+        Whether to store one dual variable per row if the proof needs them. Without them the file is
+        smaller, but ``verify`` may be unable to repeat the proof.
 
     Raises
     ------

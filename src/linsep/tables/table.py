@@ -9,9 +9,9 @@ string   int32, a position in a list of levels        -1
 time     datetime64[us]                               NaT
 ======== ============================================ ==================
 
-Columns of one kind are stored in one matrix per batch, so that a table of numbers is already
-the matrix a model needs, and the memory of large batches returns to the system when they are freed. Codes are positions
-in the list of levels of their batch; ``values`` and ``levels`` of the table number the levels over all batches.
+Columns of one kind are stored in one matrix per batch, so that a table of numbers is already the matrix a model needs,
+and the memory of large batches returns to the system when they are freed. Codes are positions in the list of levels of
+their batch; ``values`` and ``levels`` of the table number the levels over all batches.
 """
 
 from __future__ import annotations
