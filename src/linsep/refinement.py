@@ -103,7 +103,7 @@ def refine(
             trial = _by_doubled_newton(problem, solution)
         if trial is None:
             return solution, found
-        # No dual point can certify a point that is not optimal: use only the one at hand in that case.
+        # No dual point can certify a point that is not optimal: use only the given one then.
         with at_most(OF_A_FIT if excess <= _HOPELESS * stop.tol else 0.0):
             trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)

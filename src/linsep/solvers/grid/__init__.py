@@ -1,4 +1,4 @@
-"""Grids of C and folds: the engines that fit all their models together, in the order in which they are asked."""
+"""Engines that fit all models of a grid of C and folds together, in the order in which they are tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bands of the folds: what a model of the hinge that leaves one of them out sees (``hinge.py``)."""
+"""Bands of the folds, and their union over all folds but one, on which a hinge model is solved (``hinge.py``)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linsep.solvers.interior.active_band import SORTED, Band, Wrong
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import Run
 
-ROWS = 4096  # multiplied together
+ROWS = 4096  # rows of a matrix product
 
 
 class Part:
-    """The rows of one fold: their band, and what the others add up to."""
+    """The rows of one fold: their band, and the sums over its fixed rows."""
 
     def __init__(self, problem: GridProblem, rows: IntArray) -> None:
         recipe = problem.recipe
@@ -31,26 +31,26 @@ class Part:
 
     @property
     def kernel_rows(self) -> _kernels.Rows:
-        """The rows as the kernels read them."""
+        """Return the rows in the form that the kernels read."""
         whole = self.problem.data.whole
         assert whole is not None
         return whole.rows
 
     def sort(self, theta: FloatArray, tau: float, first: Pilot) -> None:
-        """Lay the band |v| <= tau q about the kink of theta."""
+        """Find the band |v| <= tau q about the kink at theta. One pass over the fold."""
         self.band = Band(Run(self.problem, Stop()), first.mu, first.scale)
         self.band.sort(theta, tau)
         self.u = self.problem.data.row_state(SORTED).copy()
         self.gather()
 
     def gather(self) -> None:
-        """The rows of the band side by side; of the others, how many are at 1 on either side."""
+        """Copy the rows of the band; count the fixed rows with u = 1 in each class."""
         self.band.rows_of_it()
         u = np.where(self.u > 1.0, 0.0, self.u)
         self.counts = np.array([u @ (self.sign > 0.0), u @ (self.sign < 0.0)])
 
     def admit(self, wrong: IntArray) -> None:
-        """Let these rows join the band."""
+        """Add these rows to the band."""
         if len(wrong):
             self.band.admit(Wrong(wrong, self.u[wrong]))
             self.u[wrong] = 2.0
@@ -58,7 +58,7 @@ class Part:
 
 
 class Together:
-    """The bands of all parts but one, side by side, and what the rows outside them add up to."""
+    """Union of the bands of all parts but one, with the sums over the fixed rows."""
 
     def __init__(self, parts: list[Part], n_threads: int | None) -> None:
         bands = [part.band.rows_of_it() for part in parts]
@@ -73,7 +73,7 @@ class Together:
         self.parts = parts
 
     def unfold(self, u: FloatArray) -> list[FloatArray]:
-        """Dual variables of the rows of each part from those of the bands: others are at the end of their side."""
+        """Return the dual variables of all rows of each part from those of the bands; fixed rows keep theirs."""
         every, at = [], 0
         for part in self.parts:
             own, inside = part.u.copy(), part.band.rows
@@ -83,7 +83,7 @@ class Together:
         return every
 
     def closing(self, theta: FloatArray, u: list[FloatArray]) -> tuple[FloatArray, float]:
-        """Sums of the closing pass over all rows of the parts, and their longest chain of additions."""
+        """Return the sums of the closing pass over all rows of the parts, and their longest chain of additions."""
         passes = [
             part.problem.closing(theta, Explicit(own))
             for part, own in zip(self.parts, u, strict=True)

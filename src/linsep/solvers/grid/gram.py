@@ -1,10 +1,10 @@
-"""More features than rows: the whole grid in the span of the rows, from one matrix of their inner products.
+"""Grid engine for more features than rows: all models from one Gram matrix of the rows.
 
-Every model of a ridge penalty is w = X'a. With K = (X - mu)(X - mu)' of all rows, computed once, the rows of K that
-belong to a training set are the whole problem, exactly, whatever the number of features. Losses made of lines and
-parabolas are solved by them alone (``solvers/newton/gram_space.py``); the logistic loss on the table L with K_f = L
-L', which has the same inner products and as many columns as rows. Held-out rows are scored by K, and the certificates
-come from K too, with its rounding errors paid for (``certificates/gram.py``).
+With a ridge penalty every model is w = X'a. The Gram matrix K = (X - mu)(X - mu)' of all rows is computed once; its
+submatrix K_f of a training set defines the problem exactly, whatever the number of features. Piecewise quadratic losses
+are solved with K_f alone (``solvers/newton/gram_space.py``), the logistic loss on the rows of the Cholesky factor L,
+K_f = L L', which have the same inner products and as many columns as rows. Held-out scores and certificates are also
+computed from K; the rounding errors of K are included in the gap (``certificates/gram.py``).
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ from linsep.solvers.grid.problem import GridProblem, HeldOut, SpanProposal
 from linsep.solvers.newton import gram_space
 
 NAME = "span"
-LARGEST = 3000  # rows up to which the matrix of inner products is made
-_WORTH = 200  # rows for each model of the grid, at most: below that the matrix pays
-# Rows up to which Newton's method beats ascent in any case; of more, the rows for each epoch that is worth trying.
+LARGEST = 3000  # largest number of rows for which the Gram matrix is computed
+_WORTH = 200  # rows per model of the grid up to which the Gram matrix pays
+# Rows up to which Newton's method always beats ascent; with more, ascent gets n/_EPOCHS(_SMOOTH) epochs first.
 _FEW, _EPOCHS, _EPOCHS_SMOOTH = 600, 10, 25
-_COLUMNS = 4096  # of X that are centred at a time
+_COLUMNS = 4096  # columns of X that are centred at a time
 _READING = 2.0  # passes for K and for the coefficients
-_SHARE = 0.3  # of tol that a model on L may leave
-# Shares of that by which a model of the hinge is stretched: more, where a row on the kink is not clear of rounding.
+_SHARE = 0.3  # relative gap of a model, as a fraction of tol
+# Stretch of a hinge model as a fraction of that gap: the larger one if a row on the kink is within rounding of it.
 _LONGER = (gram_space.STRETCH, 10.0 * gram_space.STRETCH)
-_LIFT = 1e-15  # of the largest |x|^2, added to K_f if it is singular; ten times as much until it has a factor
+# Multiple of the largest |x|^2 added to the diagonal of a singular K_f; increased tenfold until it can be factorised.
+_LIFT = 1e-15
 
 
 def applies(problem: GridProblem) -> bool:
-    """Whether there are more features than rows, not too many rows, and a loss whose dual is solved row by row."""
+    """Return whether there are more features than rows, few enough rows, and a loss that dual ascent supports."""
     loss = problem.recipe.loss
     if isinstance(loss, CoupledLoss) or not dual_ascent.covers(loss) or problem.recipe.limited:
         return False
@@ -56,7 +57,7 @@ def applies(problem: GridProblem) -> bool:
 
 
 def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
-    """A proposal for every C and part."""
+    """Yield a proposal for every C and fold."""
     span = InnerProducts(problem)
     folds, threads = problem.folds, problem.recipe.n_threads
     threads = usable_threads() if threads is None else threads
@@ -71,7 +72,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
 
 
 class InnerProducts:
-    """All rows of a problem: their centre mu and inner products K about it."""
+    """Centre mu and centred Gram matrix K of all rows of a problem."""
 
     def __init__(self, problem: GridProblem) -> None:
         self.problem, X = problem, problem.rows
@@ -89,7 +90,7 @@ class InnerProducts:
         return np.asarray(self.problem.rows[:, columns], np.float64) - self.mu[columns]
 
     def take(self, rows: IntArray) -> GramRows:
-        """The inner products of the rows that a model is trained on."""
+        """Return the Gram matrix and targets of the rows that a model is trained on."""
         problem = self.problem
         return GramRows(
             np.ascontiguousarray(self.K[np.ix_(rows, rows)]),
@@ -101,7 +102,7 @@ class InnerProducts:
         )
 
     def lift(self, A: FloatArray, b: FloatArray) -> FloatArray:
-        """Coefficients (d + 1, models) of w = (X - mu)'a for every column a of A, with the intercepts b about mu."""
+        """Return coefficients (d + 1, models): w = (X - mu)'a for every column a of A, with intercepts b at mu."""
         d = self.problem.rows.shape[1]
         W = np.zeros((d + 1, A.shape[1]))
         for low in range(0, d, _COLUMNS):
@@ -112,12 +113,12 @@ class InnerProducts:
         return W
 
     def scores(self, A: FloatArray, b: FloatArray) -> FloatArray:
-        """Scores of all rows by the same models, (n, models)."""
+        """Return the scores (n, models) of all rows by the models A, b."""
         return np.asarray(dense_product(self.K, A) + b)
 
 
 def _factor(K: FloatArray) -> FloatArray:
-    """L with L L' = K, as nearly as rounding lets it."""
+    """Return the Cholesky factor L of K, with a tiny diagonal added if K is numerically singular."""
     lift = 0.0
     top = max(float(np.diag(K).max(initial=0.0)), 1e-300)
     while True:
@@ -129,7 +130,7 @@ def _factor(K: FloatArray) -> FloatArray:
 
 
 def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
-    """The model of each C on the rows outside part f."""
+    """Fit the models of all C, in increasing order, on the rows outside fold f."""
     problem = span.problem
     loss, tol = problem.loss, _SHARE * problem.recipe.tol
     rows = span.take(np.flatnonzero(problem.training_rows(f)))
@@ -145,11 +146,11 @@ def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
     return found
 
 
-Answer = tuple["FloatArray", float, float]  # u, b, entries of tables that were read
+Answer = tuple["FloatArray", float, float]  # u, b, number of matrix entries read
 
 
 def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answer]:
-    """Losses made of lines and parabolas: by inner products alone, but of many rows ascent is tried first."""
+    """Solve piecewise quadratic losses for all C with the Gram matrix; with many rows dual ascent is tried first."""
     recipe, loss, n = problem.recipe, problem.loss, len(rows.K)
     offset = np.zeros(n) if rows.offset is None else rows.offset
     weight = np.ones(n) if rows.weight is None else rows.weight
@@ -172,7 +173,7 @@ def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Ans
                     start = u / lam, b
                     yield u, b, reduced.passes * n * n
                     continue
-                known = gram_space.polished(span, lam, tol, u, b)  # for all larger C
+                known = gram_space.polished(span, lam, tol, u, b)  # also solves all larger C
         found = gram_space.solve(span, lam, tol, start) if known is None else known
         start = found.u / lam, found.b
         yield found.u, found.b, float(2 * found.steps * n * n)
@@ -183,7 +184,7 @@ def _table(rows: GramRows) -> Memory:
 
 
 def _by_rows(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answer]:
-    """Others: by the solvers of any table, on L, from the C before."""
+    """Solve other losses for all C on the rows of L, with warm starts from the previous C."""
     recipe, loss, data = problem.recipe, problem.loss, _table(rows)
     L = data.X
     theta = np.zeros(L.shape[1] + 1)

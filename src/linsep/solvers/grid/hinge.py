@@ -1,15 +1,15 @@
-"""The hinge on many dense rows: one band about the kink for all folds, and for as many C as it serves.
+"""Grid engine for the hinge on many dense rows: all folds, and several C, share one band about the kink.
 
-At the optimum of a hinge only rows on the kink have a dual variable inside [0, 1] (``solvers/interior/sifting.py``).
-Models that leave out one fold each differ by the error of a sample, and from some C on those of neighbouring C by
-less: rows far from the kink by the model of all rows are on the same side for all of them. They are sorted once, in
-one pass; what they add up to is kept for each fold, and a model without fold f takes the sums of the others. Each
-model is a small problem on the rows of the band. One product of all rows with all models then gives every objective,
-every held-out score, and the rows that contradict their side in some model, which join the band for all. A C whose
-models leave the band gets a band of its own.
+At the optimum of a hinge only rows on the kink have a dual variable inside (0, 1) (``solvers/interior/sifting.py``).
+Models that leave out different folds differ by a sampling error, and models of neighbouring large C by less: rows that
+are far from the kink of the model of all rows are on the same side for all of them. The rows are sorted once, in one
+pass; the sums over the fixed rows are stored for each fold, and a model without fold f uses the sums of the others.
+Each model is a small problem on the rows of the band. One product of all rows with all models then gives the held-out
+scores, and the rows on the wrong side in some model, which join the band for all. If the models of a C leave the band,
+that C gets a band of its own.
 
-Every dual point is feasible for all rows of its model, as those outside the band are at an end of their interval: one
-closing pass over the training rows of each model says whether it is done.
+Every dual point is feasible for all rows of its model, because fixed rows are at an end of their interval: one closing
+pass over the training rows of each model gives its gap.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import SAFETY, Run
 
 NAME = "band"
-# Of X, from which, and up to which a band is worth sharing: with 20 features it halves the time, with 50 it does not.
+# Smallest number of entries and largest number of features for a shared band: with 20 features it halves the time, with
+# 50 it saves nothing.
 ENTRIES, FEATURES = 200_000, 32
-FOLDS = 3  # at least
-BASE = 1e-5  # tol of the model about which rows are sorted
-SPARE = 1.5  # the width of a band, as a multiple of what the folds should need
-LEAST = 20  # rows of a band per feature
-# mu to begin with, as a share of the width of the band: from the base, and from the model of the C above.
+FOLDS = 3  # smallest number of folds
+BASE = 1e-5  # tol of the model at which rows are sorted
+SPARE = 1.5  # width of a band as a multiple of what the folds are expected to need
+LEAST = 20  # smallest band [rows per feature]
+# Initial mu relative to the width of the band: from the base, and from the model of the next larger C.
 AFAR, NEARBY = 0.1, 0.01
-ROUNDS = 4  # times that rows join a band
+ROUNDS = 4  # times that rows may join a band
 
 
 def applies(problem: GridProblem) -> bool:
-    """Whether the loss is a compiled hinge and there are many dense rows, without weights, in several folds."""
+    """Return whether the loss is a compiled hinge and there are many dense rows without weights, in several folds."""
     loss = problem.recipe.loss
     if isinstance(loss, CoupledLoss) or loss.native is None or not loss.soft_margin:
         return False
@@ -67,19 +68,19 @@ def applies(problem: GridProblem) -> bool:
 
 @dataclass(eq=False)
 class _Model:
-    """One (C, fold): where it is, and how it was closed."""
+    """One model (C, fold): its point, and the proposal once its gap is closed."""
 
     c: int
     f: int
     penalty: ElasticNet
     theta: FloatArray
-    u: FloatArray  # of the rows of its band
+    u: FloatArray  # dual variables of the rows of its band
     proposal: Proposal | None = None
-    scores: FloatArray | None = None  # of the rows of its fold
+    scores: FloatArray | None = None  # scores of the rows of its fold
 
 
 class _Grid:
-    """The parts, and the models that are being made."""
+    """The folds with their bands, and the current base."""
 
     def __init__(self, given: GridProblem) -> None:
         self.given, self.Cs, self.recipe = given, given.Cs, given.recipe
@@ -98,7 +99,7 @@ class _Grid:
         return Problem(self.loss, ElasticNet(C), self.data, self.recipe.fit_intercept)
 
     def sort(self, C: float) -> None:
-        """Sort all rows by the model of all rows."""
+        """Solve the model of all rows for C and sort the rows by their distance from its kink."""
         problem, stop = self.problem(C), Stop(max(BASE, self.recipe.tol))
         seed = self.recipe.seed or 0
         found = choose(problem, "auto", stop).run(problem, self.base.copy(), stop, seed)
@@ -107,7 +108,7 @@ class _Grid:
         self.run = Run(problem, Stop(self.recipe.tol))
         m = sifting.pilot_rows(problem.data)
         self.first = Pilot(self.run, self.base, m, seed)
-        # theta of a sample of m rows errs by 1/m - 1/n of the variance of a row, one without a fold by 1/(n (k - 1))
+        # the variance of theta is 1/m - 1/n of that of a row for a sample of m rows, and 1/(n (k - 1)) without a fold
         share = np.sqrt(1.0 / (len(self.folds) - 1.0) / max(self.n / m - 1.0, 1e-3))
         far = self.first.kink_distances(self.base)
         least = self.first.tau(far, LEAST * self.d)
@@ -118,24 +119,24 @@ class _Grid:
         self.passes += passes + 2.0
 
     def stays(self, theta: FloatArray) -> bool:
-        """Whether the rows have not moved by more than the width of the band."""
+        """Return whether the margins have changed by at most the width of the band."""
         return self.first.margin_change(self.base, theta, self.tau) <= self.tau
 
     def bands_outside(self, f: int) -> Together:
-        """The bands of all folds but f."""
+        """Return the bands of all folds but f."""
         if f not in self._together:
             parts = [part for g, part in self.parts.items() if g != f]
             self._together[f] = Together(parts, self.recipe.n_threads)
         return self._together[f]
 
     def admit(self) -> None:
-        """Let the rows that contradicted their side in some model join the band."""
+        """Add the rows that were on the wrong side in some model to the band."""
         for g, part in self.parts.items():
             part.admit(self.wrong[g])
         self._together = {}
 
     def solve(self, model: _Model, near: _Model | None) -> bool:
-        """The model on its band by the interior point method, from the model of the C above if there is one."""
+        """Solve a model on its band, from the model of the next larger C if there is one; False if it fails."""
         seen, tol = self.bands_outside(model.f), self.recipe.tol
         sub = Problem(self.loss, model.penalty, seen.data, self.recipe.fit_intercept)
         path = Path(self.run, sub, seen.linear, seen.constant)
@@ -149,8 +150,8 @@ class _Grid:
         return True
 
     def judge(self, models: list[_Model]) -> None:
-        """One pass: the rows that contradict their side in some model, and the held-out scores."""
-        W = np.zeros((self.d + 1, -(-len(models) // 8) * 8))  # the kernels take columns by eights
+        """Find the rows on the wrong side in some model, and the held-out scores. One pass."""
+        W = np.zeros((self.d + 1, -(-len(models) // 8) * 8))  # padded to a multiple of eight
         W[:, : len(models)] = np.stack([model.theta for model in models], axis=1)
         product = np.empty((ROWS, W.shape[1]))
         fold = np.array([model.f for model in models])
@@ -175,7 +176,7 @@ class _Grid:
         self.passes += 2.0
 
     def close(self, model: _Model) -> None:
-        """Propose the model if a pass over its training rows closes the gap."""
+        """Set the proposal of the model if the gap closes. One pass over its training rows."""
         seen = self.bands_outside(model.f)
         own = seen.unfold(self._balance(model))
         sums, longest = seen.closing(model.theta, own)
@@ -194,7 +195,7 @@ class _Grid:
         model.proposal = Proposal(model.c, model.f, solution, longest)
 
     def _balance(self, model: _Model) -> FloatArray:
-        """Dual variables of the band, moved so that the two classes have the same sum."""
+        """Return the dual variables of the band, changed so that both classes have the same sum."""
         seen = self.bands_outside(model.f)
         u = np.clip(model.u, 0.0, 1.0)
         for _ in range(4 if self.recipe.fit_intercept else 0):
@@ -207,7 +208,7 @@ class _Grid:
 
 
 def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
-    """A proposal for every model that its band serves."""
+    """Yield a proposal for every model whose gap closes on a band."""
     began = perf_counter()
     grid = _Grid(problem)
     done: list[_Model] = []
@@ -225,7 +226,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
 
 
 def _serve(grid: _Grid, pending: list[int], done: list[_Model]) -> list[int]:
-    """Models of the largest C that is left, and of those below it that the band serves; the C that remain."""
+    """Solve the models of the largest pending C, and of smaller ones while the band suffices; return the others."""
     models: list[_Model] = []
     while pending:
         c, penalty = pending[-1], ElasticNet(grid.Cs[pending[-1]])

@@ -1,14 +1,14 @@
-"""The models of a grid whose loss is made of parabolas (squared hinge, Huberised hinge, Huber), from one base.
+"""Exact optima of grid models with piecewise quadratic losses (squared hinge, Huberised hinge, Huber), from one base.
 
-A row whose margin stays between two kinks of l' on the way from the base to a model is exactly a quadratic there::
+If the margin of a row stays between two kinks of l' from the base to a model, its loss is exactly quadratic there::
 
     s l(m) = s l(m0) + s l'(m0) t + s l''(m0) t^2 / 2,      t = m - m0
 
-Rows that may cross one, the band, are few: a model is near its base. So the objective of a model is that quadratic for
-the other rows, whose sums are those of the base without the band, and the losses of the band; Newton's method needs no
-pass over X, and for its Hessian only the rows that have crossed. It ends after finitely many steps, at the optimum
-itself, where the slopes u = -l'(m) are the best dual point and close the gap. If a row outside the band has crossed,
-they do not, and the model gets a base of its own (``grid_walk``).
+Rows that may cross a kink form the band; they are few, because a model is near its base. The objective of a model is
+the quadratic of the other rows, whose sums are those of the base without the band, plus the losses of the band.
+Newton's method then needs no pass over X, and for its Hessian only the rows that have crossed. It ends after finitely
+many steps at the exact optimum, where the slopes u = -l'(m) are the best dual point and close the gap. If a row outside
+the band has crossed, the gap stays open and the model gets a base of its own (``walk``).
 
 Reference: Mangasarian, A finite Newton method for classification, 2002.
 """
@@ -28,19 +28,19 @@ from linsep.problem import Problem, dot
 from linsep.problem.gram import symmetric
 from linsep.solvers.grid.newton import Base, Grid, Plan
 
-_FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
-_MOST = 0.5  # of the rows: a larger band is not worth it
+_FAR = 5.0  # half width of the band, in units of the root mean square of t
+_MOST = 0.5  # largest share of the rows in a band that pays
 _STEPS = 20
-_SHARE = 0.05  # of tol, that is left of the gap
+_SHARE = 0.05  # relative gap to reach, as a fraction of tol
 
 
 def kinks_of(loss: Loss) -> tuple[float, ...]:
-    """Margins at which the curvature jumps, if it is constant in between; else none."""
+    """Return the margins at which the curvature jumps, if it is constant in between; else none."""
     return loss.breakpoints if loss.smooth else ()
 
 
 def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan] | None:
-    """The optima of models whose first steps from the base are planned; None if too many rows may cross a kink."""
+    """Return the optima of the models with these first steps from the base; None if too many rows may cross a kink."""
     reach = _FAR * max(_spread(grid, base, plan.step) for plan in plans)
     rows = _near_a_kink(grid, base.theta, reach)
     if len(rows) > _MOST * grid.problem.data.n:
@@ -52,19 +52,19 @@ def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan
 
 
 def _plan_at(plan: Plan, theta: FloatArray) -> Plan:
-    """The model of the plan at theta, with the slopes there as its dual point."""
+    """Return the plan with theta as base and step 0, so that the slopes at theta are its dual point."""
     return Plan(plan.c, plan.part, theta, np.zeros_like(theta))
 
 
 def _spread(grid: Grid, base: Base, delta: FloatArray) -> float:
-    """The root mean square of x.delta over the rows that have curvature."""
+    """Root mean square of x.delta over the rows with curvature."""
     H = base.hessian.sum(0)
     mass = float(H[-1, -1])
     return (max(0.0, dot(delta, grid.quadratic(H, delta))) / mass) ** 0.5 if mass > 0.0 else np.inf
 
 
 def _near_a_kink(grid: Grid, theta: FloatArray, reach: float) -> IntArray:
-    """The rows whose margin is within reach of a kink (a pass)."""
+    """Return the rows whose margin is within ``reach`` of a kink. One pass."""
     kinks = kinks_of(grid.problem.loss)
 
     def add(block: Block, out: FloatArray) -> tuple[IntArray]:
@@ -80,7 +80,7 @@ def _near_a_kink(grid: Grid, theta: FloatArray, reach: float) -> IntArray:
 
 
 class _Quadratic(NamedTuple):
-    """Value, gradient and Hessian of some rows at the base."""
+    """Loss, gradient and Hessian of some rows at the base."""
 
     value: float
     gradient: FloatArray
@@ -88,7 +88,7 @@ class _Quadratic(NamedTuple):
 
 
 class _Band:
-    """The rows that may cross a kink, and what the others are at the base, by part."""
+    """The rows that may cross a kink, with their sums at the base by part."""
 
     def __init__(self, grid: Grid, base: Base, rows: IntArray) -> None:
         problem = grid.problem
@@ -101,7 +101,7 @@ class _Band:
         problem.passes += len(rows) / problem.data.n
 
     def optimum(self, C: float, part: int, delta: FloatArray, tol: float) -> FloatArray:
-        """Optimum of one model from its first step; steps that do not decrease P are halved."""
+        """Return the optimum of one model from its first step ``delta``; steps that increase P are halved."""
         grid, base = self._grid, self._base
         lam = 1.0 / C
         value, g, H = base.sums_outside(part)
@@ -132,13 +132,13 @@ class _Band:
         return at
 
     def _crossing_hessian(self, part: int) -> FloatArray:
-        """Change of the Hessian of all rows outside the part, from the rows that have crossed a kink."""
+        """Change of the Hessian of the rows outside the part, due to rows that have crossed a kink."""
         inner = self._inner
         data, order = inner.problem.data, inner.problem.order
         more = data.row_state("curvature") - self._curvature
         if part >= 0:
             more[inner.part == part] = 0.0
-        side = np.where(more > 0.0, 0, -1)  # rows of no part are those that have lost curvature
+        side = np.where(more > 0.0, 0, -1)  # part -1: rows that have lost curvature
         size = np.abs(more)
 
         def add(block: Block, out: FloatArray) -> None:

@@ -1,15 +1,15 @@
-"""Many models at once: a grid of C, each trained without one part (fold) of the rows.
+"""Newton's method for all models of a grid: every C, trained without one part (fold) of the rows.
 
 Problem, for every C and every part f::
 
     min_theta  lam/2 |w|^2 + sum over rows outside f of s l(m),        lam = 1/C
 
-All these optima lie near a path of few points. At a base point on it one pass gives the loss, gradient and Hessian of
-each part; those of a model are the sums over the other parts, for any C. So its Newton step costs a small linear
-solve and no pass. From one base to the next a few rows tell how the Hessians change, where that is enough. One more
-pass, for all models together (kernels/grid/closing.hpp), gives the sums of their certificates by the Newton-dual point
-of (base, step), and the scores of the rows that were held out. Models whose gap is still open get a base nearer to
-them (``grid_walk``); what a few rounds leave open is for the caller to fit on its own.
+All these optima lie near a few base points on the solution path of all rows. At a base one pass gives the loss,
+gradient and Hessian of each part; those of a model are the sums over the other parts, for any C, so its Newton step
+costs a small linear solve and no pass. From one base to the next a subsample estimates how the Hessians change, if that
+is accurate enough. One more pass for all models together (kernels/grid/closing.hpp) gives the sums of their
+certificates at the Newton-dual points of (base, step), and the held-out scores. Models whose gap is still above tol get
+a base closer to them (``walk``); the caller fits those that remain after a few rounds separately.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from linsep.solvers.linalg.factor import solve_spd_with_pivot
 from linsep.solvers.newton.directions import BLUR, SURE
 from linsep.solvers.run import SAFETY, Run, linearised
 
-FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their own
+FEATURES = 300  # with more features, a Hessian for each part costs more than separate fits
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
 SINGLE = 12  # features from which Hessians in single precision pay
-_STEPS = 30  # towards one C
-_STRETCH = 1 << 17  # numbers of X that stay in cache between their sweep and their Hessian
+_STEPS = 30  # largest number of Newton steps towards one C
+_STRETCH = 1 << 17  # entries of X that stay in cache between the sweep and the Hessian
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +48,14 @@ class GridModel:
     part: int
     theta: FloatArray
     dual: Linearised
-    sums: FloatArray  # of its closing pass
+    sums: FloatArray  # sums of its closing pass
     closed: bool
-    errors: int  #: rows of its part on the wrong side; a score of 0 is on the positive one, as in predict
+    errors: int  #: misclassified rows of its part; a score of 0 is positive, as in predict
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A point and, for each part, the loss, the gradient and the Hessian of its rows (no penalty)."""
+    """A point with the loss, gradient and Hessian of the rows of each part, without the penalty."""
 
     theta: FloatArray
     value: FloatArray  # (parts + 1,): rows of no part come first
@@ -65,7 +65,7 @@ class Base:
     noise: FloatArray | None = None  # N, if they were predicted: E|error of H e|^2 = e'N e
 
     def sums_outside(self, part: int) -> tuple[float, FloatArray, FloatArray]:
-        """The sums of all rows but those of the part; of all rows for part -1."""
+        """Return loss, gradient and Hessian of all rows outside the part; of all rows for part -1."""
         value, gradient, hessian = self.value.sum(), self.gradient.sum(0), self.hessian.sum(0)
         if part >= 0:
             value = value - self.value[part + 1]
@@ -76,7 +76,7 @@ class Base:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A model to be closed: its base, and the step from there."""
+    """A model to be certified: its base, and the step from there."""
 
     c: int
     part: int
@@ -85,7 +85,7 @@ class Plan:
 
 
 class Move(NamedTuple):
-    """The Newton step of a model from a base, half its squared decrement, the smallest pivot, P at the base."""
+    """Newton step of a model from a base, half its squared decrement, the smallest pivot, and P at the base."""
 
     delta: FloatArray
     half: float
@@ -94,7 +94,7 @@ class Move(NamedTuple):
 
 
 class Grid:
-    """The models of one loss on one data set, by C (rising) and by part."""
+    """The models of one loss on one data set, by C (increasing) and by part."""
 
     def __init__(
         self,
@@ -104,10 +104,10 @@ class Grid:
         parts: int | None = None,
         mu: FloatArray | None = None,
     ) -> None:
-        self.problem = problem  # any C: it lends its data, its loss and its passes
+        self.problem = problem  # of any C: only its data, loss and pass count are used
         self.part = np.ascontiguousarray(part, dtype=np.int64)
         self.parts = int(self.part.max(initial=-1)) + 1 if parts is None else parts
-        # What models are trained without.
+        # Parts that models are trained without.
         self.held_out = range(self.parts) if self.parts else (-1,)
         self.Cs = list(Cs)
         self.mu = problem.centre() if mu is None else mu
@@ -123,7 +123,7 @@ class Grid:
         return float(1.0 - inside / (max(1, self.parts) * total))
 
     def base_at(self, theta: FloatArray, exact: bool = False) -> Base:
-        """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
+        """Return the base at theta, in one read of X; ``exact``: Hessians in double precision."""
         d, parts, order = self.problem.data.d, self.parts, self.problem.order
         single = self.single and not exact
         theta, size = theta.copy(), (parts + 1) * (d + 2)
@@ -144,7 +144,7 @@ class Grid:
     def value_gradient(
         self, theta: FloatArray, sums: FloatArray, lam: float
     ) -> tuple[float, FloatArray]:
-        """The objective of all rows and its gradient, from the sums of a sweep at theta."""
+        """Return the objective of all rows and its gradient from the sums of a sweep at theta."""
         total = sums.sum(axis=0)
         g: FloatArray = total[1:]
         g[:-1] += lam * theta[:-1]
@@ -153,9 +153,9 @@ class Grid:
         return float(total[0]) + 0.5 * lam * dot(theta[:-1], theta[:-1]), g
 
     def sweep(self, theta: FloatArray) -> FloatArray:
-        """Loss and gradient of each part, (parts + 1, d + 2); the curvatures of the rows are kept."""
+        """Return loss and gradient of each part, (parts + 1, d + 2), and store the curvatures. One pass."""
         d, parts = self.problem.data.d, self.parts
-        theta = theta.copy()  # a pass that is made up for later must not see what became of it
+        theta = theta.copy()  # the pass may be repeated later, when the caller has changed theta
 
         def add(block: Block, out: FloatArray) -> None:
             self.add_sweep(block, block.lo, block.hi, theta, out)
@@ -165,7 +165,7 @@ class Grid:
         return self.problem.data.sum(add, size, writes=("curvature",)).reshape(parts + 1, d + 2)
 
     def base(self, theta: FloatArray, sums: FloatArray) -> Base:
-        """The base at theta, where the last sweep was made."""
+        """Return the base at theta, the point of the last sweep. One pass."""
 
         def add(block: Block, out: FloatArray) -> None:
             self._add_gram(block, block.lo, block.hi, self.single, out)
@@ -209,9 +209,9 @@ class Grid:
         return self.part[block.first : block.first + block.rows.n]
 
     def symmetrise(self, H: FloatArray) -> FloatArray:
-        """Both triangles of the Gram matrices of some parts."""
+        """Fill both triangles of the Gram matrices of all parts; set constant columns to 0."""
         full = symmetric(H, self.problem.data.sparse)
-        # A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        # A constant column duplicates the intercept: after centring it is rounding noise.
         total = full.sum(0)
         noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
         full[:, noise] = 0.0
@@ -219,7 +219,7 @@ class Grid:
         return full
 
     def step(self, base: Base, C: float, part: int) -> Move:
-        """The Newton step of a model from the base."""
+        """Return the Newton step of a model from the base. No pass."""
         lam = 1.0 / C
         value, g, H = base.sums_outside(part)
         w = base.theta[:-1]
@@ -228,7 +228,7 @@ class Grid:
         return Move(*self.newton(H, g, lam), value + 0.5 * lam * dot(w, w))
 
     def newton(self, H: FloatArray, g: FloatArray, lam: float) -> tuple[FloatArray, float, float]:
-        """-(H + lam)^-1 g, half its squared decrement and the smallest pivot; H, without the penalty, is written to."""
+        """Return the step -(H + lam)^-1 g, half its squared decrement and the smallest pivot. Overwrites H and g."""
         at = np.arange(len(g) - 1)
         H[at, at] += lam
         if not self.problem.fit_intercept:
@@ -241,7 +241,7 @@ class Grid:
         return delta, half, pivot
 
     def quadratic(self, H: FloatArray, step: FloatArray) -> FloatArray:
-        """The change of the gradient along the step, by (w, b), of rows with this Hessian, which is by (w, c)."""
+        """Return the change of the gradient by (w, b) along a step, for a Hessian in the coordinates (w, c)."""
         e = step.copy()
         e[-1] += dot(self.mu, step[:-1])
         Hv: FloatArray = H @ e
@@ -249,9 +249,9 @@ class Grid:
         return Hv
 
     def is_blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
-        """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
+        """Return whether the error of single precision may be visible in the gap: its residual r adds |r|^2/(2 lam).
 
-        The estimate is that of the solvers of one fit; here the rows are many, and their errors average out.
+        The estimate is that of ``newton.directions``, with a larger tolerance, as errors average out over many rows.
         """
         if not base.single:
             return False
@@ -260,7 +260,7 @@ class Grid:
         return move.pivot <= SURE or left > 5.0 * tol * move.value / C
 
     def reach(self, C: float, part: int, base: Base, near: float, run: Run[Problem]) -> Base:
-        """Newton's method until one step of the model is short; the base it ends at."""
+        """Run Newton's method until one step of the model is short; return the final base."""
         for _ in range(_STEPS):
             delta, half, _, value = self.step(base, C, part)
             if not half > near * value:
@@ -281,7 +281,7 @@ class Grid:
         return base
 
     def close(self, plans: Sequence[Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
-        """One pass for up to WIDTH models: the sums of their certificates, and the scores held out."""
+        """Compute the closing sums of the planned models and their held-out scores. One pass for each WIDTH models."""
         models: list[GridModel] = []
         for first in range(0, len(plans), WIDTH):
             models += self._close(plans[first : first + WIDTH], tol, held)
@@ -353,7 +353,7 @@ class Grid:
 
 
 def _columns(vectors: Sequence[FloatArray]) -> FloatArray:
-    """The vectors as columns, padded with zeros to a multiple of eight."""
+    """Return the vectors as columns, padded with zeros to a multiple of eight."""
     out = np.zeros((len(vectors[0]), -(-len(vectors) // 8) * 8))
     for k, vector in enumerate(vectors):
         out[:, k] = vector

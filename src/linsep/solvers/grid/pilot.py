@@ -1,12 +1,12 @@
-"""From one base of a grid to the next (``grid_walk``): what a few of the rows tell of all of them.
+"""Predict the next base of a grid from a pilot (``walk``).
 
-At a base gradient and Hessian of every part are known. Of how they change to the next base a pilot tells enough: the
-base there is found without a pass, and its Hessians, in proportion for each part, are off by what drawing the rows
-leaves. With h the curvatures s l'' of the pilot's rows, weights included, and e a step, the error r of H e has::
+At a base the gradient and Hessian of every fold are known. A pilot estimates how they change to the next base: that
+point is found without a pass, and the Hessian of each fold changes in proportion to its share, up to a sampling error.
+With h the curvatures s l'' of the pilot's rows, weights included, and e a step, the error r of H e has::
 
     E|r|^2 = e'N e,      N = sum over the pilot of (h - h_known)^2 |x|^2 (x - mu, 1)(x - mu, 1)'
 
-and enters the gap of a model by |r|^2/(2 lam). Where that might show, the Hessians are summed up over all rows.
+and contributes |r|^2/(2 lam) to the gap of a model. If that may be too much, the Hessians are summed over all rows.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ from linsep.solvers.grid.newton import Base, Grid, Move
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
 
-_CORRECTIONS = 8  # of the way from one base to the next, at most
-_CORRECT = 0.05  # half the squared decrement of the last, as a multiple of what one step may cover
-_SLOW = 0.1  # of that before: a Hessian that leaves more is made anew
-_UNSEEN = 0.2  # of tol, that the error of a predicted Hessian may add to the gap
+_CORRECTIONS = 8  # largest number of corrector steps from one base to the next
+_CORRECT = 0.05  # half squared decrement of the last one, in units of that of a single step
+_SLOW = 0.1  # reduction of the half squared decrement below which the Hessian is recomputed
+_UNSEEN = 0.2  # largest contribution of a predicted Hessian to the gap, as a fraction of tol
 
 
 class Pilot:
-    """A few of the rows: their optimum, to three digits, and how gradient and Hessian change along the path."""
+    """Subsample of the rows: gives a first base, and estimates how gradient and Hessian change along the path."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self._sub = sampling.sub_problem(problem, sampling.pilot_size(problem.data), seed)
         self._squares: FloatArray | None = None  # |x|^2 of its rows
-        self._exact = np.zeros(0)  # their curvatures, where all rows were summed up last
+        self._exact = np.zeros(0)  # their curvatures at the last base that was summed over all rows
 
     def _problem_at(self, C: float) -> Problem:
         sub = self._sub
         return Problem(sub.loss, ElasticNet(C), sub.data, sub.fit_intercept)
 
     def first_base(self, grid: Grid, C: float, near: float) -> Base:
-        """The base at the optimum of the pilot for C, or one step nearer to that of all rows.
+        """Return the base at the optimum of the pilot for C, or after one step towards that of all rows.
 
-        A step with their gradient and the Hessian of the pilot leaves a share of about sqrt(d/rows of the pilot).
+        A step with the gradient of all rows and the Hessian of the pilot leaves a relative error of about
+        sqrt(d/rows of the pilot).
         """
         sub = self._problem_at(C)
         theta = native_newton.pilot_optimum(sub, np.zeros(sub.order))
@@ -63,10 +64,11 @@ class Pilot:
         return grid.base(theta, sums)
 
     def next_base(self, grid: Grid, known: Base, C: float, near: float, tol: float) -> Base:
-        """The base at the optimum of all rows for C, from a base that is known.
+        """Return the base at the optimum of all rows for C, predicted from a known base.
 
-        The pilot tells how the gradient departs from its linear model, for the way, and how the Hessian changes. Its
-        last column is summed up over all rows: the intercept would feel an error there at first order.
+        The pilot estimates the nonlinear part of the gradient, which determines the point, and the change of the
+        Hessian. The last column of the Hessian is summed over all rows, because its error would affect the intercept
+        to first order.
         """
         sub, free = self._problem_at(C), self._problem_at(np.inf)
         _, before = free.value_gradient(known.theta)
@@ -79,7 +81,7 @@ class Pilot:
         for _ in range(_CORRECTIONS):
             g = sub.value_gradient(theta)[1]
             if not np.isfinite(g).all():
-                return known  # a step too far
+                return known  # the step is too long
             g += linear + grid.quadratic(H - H0, theta - known.theta)
             if half > _SLOW * before_that:
                 bent = H - H0 + free.hessian(grid.mu, single=grid.single)
@@ -97,7 +99,7 @@ class Pilot:
         return predict_base(grid, known, theta, change, noise)
 
     def _noise(self, grid: Grid, change: FloatArray) -> FloatArray:
-        """N with E|r|^2 = e'N e, r what drawing rows leaves of H e: sum of change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
+        """Return N with E|r|^2 = e'N e for the sampling error r of H e: sum change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
         free = self._problem_at(np.inf)
         if self._squares is None:
             self._squares = row_norms(free)
@@ -108,9 +110,9 @@ class Pilot:
 def predict_base(
     grid: Grid, known: Base, theta: FloatArray, change: FloatArray, noise: FloatArray
 ) -> Base:
-    """The base at theta with the Hessians of a known one, each changed by its share of ``change`` (one sweep).
+    """Return the base at theta with the Hessians of a known one, each plus its share of ``change``. One pass.
 
-    The last column of each is summed up with the gradients.
+    The pass sums the gradients and the last column of each Hessian.
     """
     d, parts = grid.problem.data.d, grid.parts
     size = (parts + 1) * (d + 2)
@@ -132,9 +134,9 @@ def predict_base(
 
 
 def would_show(grid: Grid, known: Base, noise: FloatArray, C: float, tol: float) -> bool:
-    """Whether ``noise`` in the Hessian of a base at the optimum for C may show in the gap of models without a part.
+    """Return whether ``noise`` in the Hessian of a base at the optimum for C may be visible in the gap of a model.
 
-    Their steps from there will be those from a known base, less that to the optimum.
+    The steps of these models are predicted by their steps from the known base minus the step to the optimum.
     """
     whole = grid.step(known, C, -1)
     for f in grid.held_out:
@@ -145,12 +147,12 @@ def would_show(grid: Grid, known: Base, noise: FloatArray, C: float, tol: float)
 
 
 def noisy(grid: Grid, base: Base, C: float, move: Move, tol: float) -> bool:
-    """Whether a predicted Hessian may show in the gap of the model."""
+    """Return whether the error of a predicted Hessian may be visible in the gap of the model."""
     return base.noise is not None and _shows(grid, base.noise, C, move.delta, tol * move.value)
 
 
 def _shows(grid: Grid, noise: FloatArray, C: float, step: FloatArray, gap: float) -> bool:
-    """The residual r of a step enters the gap by |r|^2/(2 lam)."""
+    """Return whether the residual r of a step may be visible in the gap, to which it contributes |r|^2/(2 lam)."""
     e = step.copy()
     e[-1] += dot(grid.mu, e[:-1])
     return not 0.5 * C * dot(e, noise @ e) <= _UNSEEN * gap

@@ -1,11 +1,11 @@
-"""A grid of models, and what an engine proposes for each: every C, trained without each part (fold) of the rows.
+"""Interface of the grid engines: models for every C, trained without each part (fold) of the rows.
 
 Problem, for every C and every part f::
 
     min_theta  lam/2 |w|^2 + sum over rows outside f of s l(m),        lam = 1/C
 
-An engine fits all of them together and proposes, for each, a point, a dual point and the sums of its closing pass. What
-they prove is for others to say (``linsep.train_grid``).
+An engine fits all of them together and returns, for each, a point, a dual point and the sums of its closing pass.
+``linsep.train_grid`` computes the certificates.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from linsep.problem.gram_rows import GramRows
 from linsep.problem.recipe import Recipe
 from linsep.solution import Solution
 
-_COPIED = 1 << 24  # numbers of X up to which a model of its own gets a copy of its rows
+_COPIED = 1 << 24  # entries of X up to which a separately fitted model gets a copy of its rows
 
 
 @dataclass(frozen=True, eq=False)
 class GridProblem:
-    """One pointwise problem on rows as an estimator reads them, for the values ``Cs`` and the parts of the rows.
+    """A problem with a pointwise loss, for the values ``Cs`` and the parts (folds) of the rows.
 
-    ``part`` (n,) is the number of the part of each row, -1 in no part. ``attributes`` are the fitted attributes of
-    a model besides its weights (classes_, ...).
+    ``part`` (n,) is the part of each row, -1 for none. ``attributes`` are the fitted attributes of a model other than
+    its weights (classes_, ...).
     """
 
     recipe: Recipe
@@ -45,32 +45,32 @@ class GridProblem:
     part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def with_grid(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
-        """The problem with these C, and these parts or none."""
+        """Return the problem with these C, and these parts or none."""
         if part is None:
             part = np.full(self.rows.shape[0], -1, dtype=np.int64)
         return replace(self, Cs=tuple(float(C) for C in Cs), part=part)
 
     @property
     def loss(self) -> Loss:
-        """Loss of the margins; grids of coupled classes are not fitted together."""
+        """The pointwise loss; engines do not support losses that couple the classes."""
         loss: Any = self.recipe.loss
         return loss  # type: ignore[no-any-return]
 
     @property
     def folds(self) -> list[int]:
-        """Numbers of the parts that models are trained without; [-1] if there are none."""
+        """Parts that models are trained without; [-1] if there are none."""
         return sorted({int(f) for f in np.unique(self.part) if f >= 0}) or [-1]
 
     @property
     def plain_ridge(self) -> bool:
-        """Whether every C is finite, the penalty is a ridge and the solver is left to linsep."""
+        """Return whether every C is finite, the penalty is a ridge and the solver is "auto"."""
         recipe = self.recipe
         finite = bool(np.isfinite(self.Cs).all())
         return finite and not recipe.penalty.l1_ratio and recipe.solver == "auto"
 
     @property
     def both_classes(self) -> bool:
-        """Whether every model sees rows of both classes (of a regression there is nothing to see)."""
+        """Return whether every model is trained on rows of both classes; always true for regression."""
         if not self.loss.classification or self.sigma is None:
             return True
         kind = 2 * (self.part + 1) + (self.sigma > 0)
@@ -80,22 +80,22 @@ class GridProblem:
         return bool((inside.sum(axis=0) > inside[1:]).all())
 
     def recipe_of(self, c: int) -> Recipe:
-        """Recipe of the models of C number ``c``."""
+        """Return the recipe of the models with C number ``c``."""
         return replace(self.recipe, penalty=ElasticNet(self.Cs[c]))
 
     def training_rows(self, f: int) -> BoolArray:
-        """Which rows the models without part ``f`` see."""
+        """Return the mask of the rows that models without part ``f`` are trained on."""
         return np.asarray((self.part != f) | (f < 0))
 
     def copies_rows(self) -> bool:
-        """Whether a model of its own gets a copy of its rows; else the others weigh nothing."""
+        """Return whether a separately fitted model gets a copy of its rows, instead of weights 0 for the others."""
         return isinstance(self.rows, np.ndarray) and self.rows.size <= _COPIED
 
     def training_data(self, f: int) -> Dataset:
-        """Rows outside part ``f``; if they are many, or not in memory, those inside it have weight 0.
+        """Return the rows outside part ``f``; if they are many, or not in memory, all rows with weight 0 inside it.
 
-        A weight of 0 leaves a row among those that numbers are rounded to: one of 1e8 would spoil the proof of the
-        others.
+        Copies are preferred because rows of weight 0 still enter the rounding bounds: one with entries of 1e8 would
+        spoil the certificate.
         """
         outside, n_threads = self.training_rows(f), self.recipe.n_threads
         if self.copies_rows():
@@ -108,10 +108,10 @@ class GridProblem:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out scores of all models, written by the engines.
+    """Held-out scores and errors of all models, written by the engines.
 
-    ``scores`` (n, number of Cs) are x.w + b of every row by the models without it; ``errors`` (number of Cs, parts) the
-    rows of each part on the wrong side, where a score of 0 is on the positive one, as in predict.
+    ``scores`` (n, number of Cs) are x.w + b of every row by the models trained without it; ``errors`` (number of Cs,
+    parts) count the misclassified rows of each part. A score of 0 is positive, as in ``predict``.
     """
 
     scores: FloatArray | None = None
@@ -119,11 +119,11 @@ class HeldOut:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody asks."""
+        """Return whether scores or errors were requested."""
         return self.scores is not None or self.errors is not None
 
     def record(self, problem: GridProblem, c: int, f: int, rows: Any, z: FloatArray) -> None:
-        """Write down the scores z of the rows of part f (a mask or numbers of rows), by the model of (c, f)."""
+        """Store the scores z of the rows of part f (a mask or row numbers) by the model (c, f)."""
         if self.scores is not None:
             self.scores[rows, c] = z
         if self.errors is not None and problem.sigma is not None:
@@ -132,7 +132,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """One model of a grid: C number ``c`` without part ``f``, closed by the sums of its pass over the training rows.
+    """One model of a grid: C number ``c`` without part ``f``, with the sums of its closing pass over the training rows.
 
     ``rows_per_sum`` is the length of the longest chain of additions in those sums.
     """
@@ -145,9 +145,9 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class SpanProposal:
-    """One model in the span of its training rows: dual variables u and the intercept b about the centre.
+    """One model in the span of its training rows: dual variables u, and the intercept b for centred rows.
 
-    ``stretches`` are shares by which a model of a loss with a kink may be stretched, to be tried in this order.
+    ``stretches`` are relative amounts by which a model of a loss with a kink may be scaled up, tried in this order.
     """
 
     c: int
@@ -162,22 +162,22 @@ class SpanProposal:
 
 
 class Span(Protocol):
-    """Rows as inner products, for models that are combinations of the rows."""
+    """Rows given by their Gram matrix, for models that are linear combinations of the rows."""
 
     def lift(self, A: FloatArray, b: FloatArray) -> FloatArray:
-        """Coefficients and intercepts (d + 1, models) of the combinations A (n, models)."""
+        """Return coefficients and intercepts (d + 1, models) of the combinations A (n, models)."""
 
     def scores(self, A: FloatArray, b: FloatArray) -> FloatArray:
-        """Scores of all rows, (n, models)."""
+        """Return the scores of all rows, (n, models)."""
 
 
 class GridEngine(Protocol):
-    """A function that fits all models of a grid together."""
+    """Interface of a module that fits all models of a grid together."""
 
     NAME: str
 
     def applies(self, problem: GridProblem) -> bool:
-        """Whether this engine fits such a grid."""
+        """Return whether this engine supports the grid."""
 
     def solve(self, problem: GridProblem, held: HeldOut) -> Iterable[Proposal | SpanProposal]:
-        """A proposal for every model, or for most; held-out rows are scored on the way."""
+        """Yield a proposal for every model, or for most of them; held-out rows are scored in the same passes."""

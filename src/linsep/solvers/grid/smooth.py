@@ -1,4 +1,4 @@
-"""Smooth losses on dense rows with few features: a few passes for the whole grid (``newton``, ``walk``)."""
+"""Grid engine for smooth losses on dense rows with few features: a few passes for all models (``newton``, ``walk``)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from linsep.solvers.grid import newton, walk
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 
 NAME = "grid"
-_ROWS = 30  # per feature: with fewer, folds differ too much to share a base
+_ROWS = 30  # rows per feature below which folds differ too much to share a base
 
 
 def applies(problem: GridProblem) -> bool:
-    """Whether the grid can be fitted together: dense, few features, smooth, and both classes in every model."""
+    """Return whether the rows are dense with few features, the loss is smooth, and every model has both classes."""
     loss = problem.recipe.loss
     if isinstance(loss, CoupledLoss) or loss.native is None or not (loss.smooth and loss.convex):
         return False
@@ -32,7 +32,7 @@ def applies(problem: GridProblem) -> bool:
 
 
 def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
-    """A proposal for every C and part, unless a limit of the user ends it early."""
+    """Yield a proposal for every C and fold, unless a limit of the user ends the fit early."""
     recipe, Cs, part = problem.recipe, problem.Cs, problem.part
     began = perf_counter()
     vectors = problem.sigma, problem.offset, problem.weight

@@ -1,4 +1,4 @@
-"""Which bases the models of a grid take their steps from (``grid``): a walk along the path of all rows."""
+"""Choose the base points of a grid (``newton``): follow the solution path of all rows, then of single folds."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from linsep.solvers.grid.newton import Base, Grid, GridModel, Plan
 from linsep.solvers.grid.pilot import Pilot, noisy
 from linsep.solvers.run import LimitReached, Run
 
-_NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
-_REACH = 0.7  # the same for a small tol, as a multiple of its root: the gap grows like the square
-_SHORT = 0.1  # the same where rows are few, and more digits cost little
-ROUNDS = 3  # of bases moved nearer
+_NEAR = 3e-3  # largest half squared decrement, relative to P, of a single step from a base
+_REACH = 0.7  # its limit in units of sqrt(tol), because the gap is proportional to its square
+_SHORT = 0.1  # that limit if rows are few, where more accuracy costs little
+ROUNDS = 3  # rounds with bases closer to the open models
 
 
 def solve(
     grid: Grid, stop: Stop, held: FloatArray | None = None, seed: int = 0
 ) -> dict[tuple[int, int], GridModel]:
-    """All models of the grid, by (number of C, part); some may be left open.
+    """Fit the models of the grid, keyed by (index of C, fold); some may not be closed.
 
-    ``held`` (n, number of Cs) gets the scores of every row by the models that were trained without it. A limit of the
-    user ends it early, with the models closed so far.
+    ``held`` (n, number of Cs) receives the scores of every row by the models trained without it. A limit of the user
+    ends the fit early, with the models found so far.
     """
     run = Run(grid.problem, stop)
     reach = _REACH if _many_rows(grid.problem) else _SHORT
@@ -50,16 +50,16 @@ def solve(
 
 
 def _many_rows(problem: Problem) -> bool:
-    """Whether a pilot costs little compared with all rows."""
+    """Return whether a pilot is cheap relative to all rows."""
     return sampling.many_rows(problem.data)
 
 
 def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[Plan]:
-    """The path of all rows; every model takes its step from the base of its C.
+    """Follow the solution path of all rows; every model takes its step from the base of its C.
 
-    Without its part a model has less loss beside the same penalty: the optimum of all rows nearest to it is that of a
-    C smaller by as much. On many rows a pilot foretells how their path goes on. Then the walk begins at the largest C,
-    near which most of the others are, and where steps must be the most exact; else at the smallest, near zero.
+    Without its fold a model has less loss relative to the penalty, so the nearest optimum of all rows is that of a C
+    smaller by the same share. With many rows a pilot predicts the next base. The path then starts at the largest C,
+    near which most other optima are, and where steps must be the most accurate; otherwise at the smallest, near zero.
     """
     problem = grid.problem
     share = grid.share()
@@ -84,14 +84,14 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
             planned[-1][1].extend(mine)
         else:
             planned.append((base, mine))
-        advance(0.5 * sum(len(plans) for _, plans in planned))  # planned, not closed
+        advance(0.5 * sum(len(plans) for _, plans in planned))  # planned models count half
     if grid_kinks.kinks_of(problem.loss):
         return [plan for base, plans in planned for plan in _end(grid, base, plans, run)]
     return [plan for _, plans in planned for plan in plans]
 
 
 def _end(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
-    """The steps carried on to the optima, if few rows cross a kink on the way."""
+    """Continue the steps to the optima if few rows cross a kink; otherwise return the plans unchanged."""
     run.check_limits()
     found = grid_kinks.ends(grid, base, plans, run.stop.tol)
     note(grid.problem.passes)
@@ -99,7 +99,7 @@ def _end(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[P
 
 
 def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tuple[Base, list[Plan]]:
-    """The steps of these models from the base; from its Hessian in double precision, where single would be seen."""
+    """Return the steps of these models from the base, with a more accurate Hessian if its error may affect the gap."""
     C = grid.Cs[c]
     moves = [grid.step(base, C, f) for f in parts]
     if any(noisy(grid, base, C, move, tol) for move in moves):
@@ -119,7 +119,7 @@ def _along_parts(
     near: float,
     run: Run[Problem],
 ) -> list[Plan]:
-    """The path of each part that has open models: bases of its own, from where they are now."""
+    """Follow the solution path of each fold with open models, with bases of its own that start at these models."""
     plans: list[Plan] = []
     for f in sorted({f for _, f in todo}):
         base: Base | None = None

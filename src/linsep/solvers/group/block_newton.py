@@ -1,11 +1,11 @@
-"""Proximal Newton on working sets of groups.
+"""Proximal Newton on working sets of groups, for group lasso penalties and penalty factors.
 
 Problem: min sum_j l2_j/2 w_j^2 + sum_g l1_g |w_g| + sum s l(m) for a smooth loss; groups of one feature are the
 weighted lasso and elastic net. Method: the features of a working set (those without a penalty, the groups that are
 not 0, and those with the largest |v_g|/l1_g) are fitted by proximal Newton steps (Lee, Sun and Saunders 2014), whose
 quadratic models ``quadratic.minimise`` solves; then v is computed for all groups, and those with |v_g| > l1_g join (as
 in Massias, Gramfort and Salmon 2018). The dual point of a step is the Newton-dual point of ``newton.solve``: on the
-working set its v obeys the optimality conditions of the model, so that the gap is of higher order in the step.
+working set its v satisfies the optimality conditions of the model, so that the gap is of higher order in the step.
 
 Unpenalised features and the intercept are eliminated from each quadratic model.
 """
@@ -30,27 +30,27 @@ from linsep.solvers.group.quadratic import minimise
 from linsep.solvers.run import LimitReached, linearised
 
 NAME = "block-newton"
-ALL = 200  # features up to which the working set is everything
-FIRST = 50  # features that join at least
+ALL = 200  # number of features up to which the working set contains all
+FIRST = 50  # features by which the working set may always grow
 ROUNDS = 100
 STEPS = 200
-LONGEST_HOLD = 16
-SHARE = 0.3  # of tol: the gap at which a run ends, before rounding is charged
-ROUGH = 0.01  # decrement beside P at which the first working set is fitted well enough
-PRECISE = 0.1  # the same beside the gap, and in the end beside tol
-TIGHTER = 0.01
-PATIENCE = 3  # times that steps are made more precise than tol asks for
-FINER = 1e-3  # precision of a quadratic model beside that of the steps
-FINE = 1e-13
-SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+LONGEST_HOLD = 16  # largest number of consecutive steps with secant curvatures
+SHARE = 0.3  # fraction of tol at which a run ends, before the rounding bound is added
+ROUGH = 0.01  # decrement, relative to P, at which the first working set is solved well enough
+PRECISE = 0.1  # decrement relative to the gap, and finally to tol
+TIGHTER = 0.01  # factor on the precision if the gap stays open
+PATIENCE = 3  # times that the precision is increased beyond what tol requires
+FINER = 1e-3  # precision of a quadratic model relative to that of the steps
+FINE = 1e-13  # smallest precision of a quadratic model
+SHORT = 0.1  # step size below which the curvatures are considered wrong
 # Damping, relative to the largest curvature of a feature.
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-13, 1e-6, 1.0
-ROUNDING = 1e-13  # share of P below which its changes are rounding
+ROUNDING = 1e-13  # relative change of P that is rounding error
 HALVINGS = 2.0 ** -np.arange(12.0)
 
 
 def solve(problem: GroupProblem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Fit from theta on; ends at a gap below tol, at a limit, or where nothing helps."""
+    """Solve from theta until the gap is below tol, a limit is reached, or there is no progress."""
     if not problem.loss.smooth or not problem.loss.convex:
         raise Refused(
             f"The {problem.loss.name} loss has a kink or is not convex, and with l1_ratio > 0 no solver takes it: use "
@@ -60,7 +60,7 @@ def solve(problem: GroupProblem, theta: FloatArray, stop: Stop, seed: int) -> So
 
 
 class _Run:
-    """One run: its point, its dual point, its trace."""
+    """One run of the solver: point, dual point and trace."""
 
     def __init__(self, problem: GroupProblem, theta: FloatArray, stop: Stop) -> None:
         self.problem, self.stop, self.theta = problem, stop, theta.copy()
@@ -71,7 +71,7 @@ class _Run:
         self.free = problem.penalty.unpenalised(problem.data.d)
 
     def solve(self) -> Solution:
-        """Working sets until the gap closes."""
+        """Solve on growing working sets until the gap closes."""
         status = Status.WORKING_PRECISION
         try:
             with checking(self._check_limits):
@@ -118,7 +118,7 @@ class _Run:
         return False
 
     def _close(self) -> tuple[float, FloatArray]:
-        """Relative gap of the last point and dual point, without rounding errors, and v (one pass)."""
+        """Return the relative gap of the current point and dual point, without rounding bound, and v. One pass."""
         problem, penalty = self.problem, self.problem.penalty
         sums = problem.losses.closing(self.theta, self.dual)
         primal, lower = group_values(sums, self.theta, penalty, problem.fit_intercept)
@@ -145,11 +145,11 @@ class _Run:
             raise LimitReached(Status.PASS_LIMIT)
 
     def _fit(self, features: IntArray, precision: float) -> None:
-        """Proximal Newton steps on these features; leaves the point after the last step and its dual point.
+        """Make proximal Newton steps on these features, and store the final point and its dual point.
 
-        A loss with straight tails begins with secant curvatures, and returns to them for twice as many steps each time
-        that a step with its own is short or P does not fall. Rows that are flat beyond the margin have no curvature
-        either: short steps are damped (Levenberg and Marquardt) until full ones let P fall again.
+        A loss with straight tails starts with secant curvatures, and returns to them for twice as many steps each time
+        that a step with second derivatives is short or does not decrease P. Rows beyond the margin of a flat loss have
+        no curvature either: after short steps the model is damped (Levenberg and Marquardt) until full ones decrease P.
         """
         part = _Part(self.problem, features)
         theta = np.append(self.theta[features], self.theta[-1])
@@ -192,7 +192,7 @@ class _Run:
 
 
 class _Part:
-    """The problem on some features, which are whole groups."""
+    """The problem restricted to some features, which form whole groups."""
 
     def __init__(self, problem: GroupProblem, features: IntArray) -> None:
         self.rows = problem.data.columns(features)
@@ -208,11 +208,11 @@ class _Part:
 
     @property
     def can_adapt(self) -> bool:
-        """Whether more damping may still help."""
+        """Return whether the damping can be increased."""
         return self.damping < MOST_DAMPING
 
     def adapt(self, length: float) -> None:
-        """Damp the next step more after a short one, less after a full one."""
+        """Increase the damping after a short step, reduce it after a full one."""
         if length < SHORT:
             self.damping = min(8.0 * self.damping or FIRST_DAMPING, MOST_DAMPING)
         elif length == 1.0:
@@ -220,20 +220,20 @@ class _Part:
 
     @property
     def straight(self) -> bool:
-        """Whether a row may have a slope but no curvature."""
+        """Return whether rows may have a slope but no curvature."""
         return self.losses.loss.straight_tails
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Release the rows."""
         self.rows.close()
 
     def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
-        """P, and the gradient of the losses alone."""
+        """Return P, and the gradient of the losses alone."""
         value, g = self.losses.value_gradient(theta, blend)
         return value + self.penalty.value(theta[:-1]), g
 
     def step(self, theta: FloatArray, g: FloatArray, fine: float) -> tuple[FloatArray, float]:
-        """Step to the minimiser of the quadratic model of the losses plus the penalty, and its predicted decrease."""
+        """Return the step to the minimiser of the quadratic model plus the penalty, and its predicted decrease."""
         H = self.losses.hessian(self._centre)
         diagonal = np.diagonal(H)
         self._largest = np.maximum(self._largest, diagonal)
@@ -255,8 +255,8 @@ class _Part:
     def advance(
         self, theta: FloatArray, value: float, delta: FloatArray, decrement: float
     ) -> tuple[float, FloatArray, float, FloatArray]:
-        """The unit step, or the longest of its halves that lets P fall: length, point, P and gradient there."""
-        if not np.isfinite(delta).all():  # rows without curvature leave the model unbounded
+        """Take the unit step, or backtrack by halving until P decreases; return step size, point, P and gradient."""
+        if not np.isfinite(delta).all():  # without curvature the model is unbounded
             delta = np.zeros_like(theta)
         trial = theta + delta
         new, g = self.value_gradient(trial)
@@ -272,7 +272,7 @@ class _Part:
 
 
 def _pseudoinverse(A: FloatArray) -> FloatArray:
-    """Inverse of a positive semidefinite matrix on the span of its columns, whatever their scales."""
+    """Pseudo-inverse of a positive semidefinite matrix, after scaling its diagonal to 1."""
     scale = 1.0 / np.sqrt(np.where(np.diagonal(A) > 0.0, np.diagonal(A), 1.0))
     unit = _symmetric(A * scale * scale[:, None])
     return np.asarray(
@@ -285,13 +285,13 @@ def _symmetric(A: FloatArray) -> FloatArray:
 
 
 def _whole_groups(features: BoolArray, group: IntArray) -> BoolArray:
-    """Features of all groups of which some feature is chosen."""
+    """Return the features of all groups with at least one chosen feature."""
     chosen = np.bincount(group, features) > 0
     return np.asarray(chosen[group])
 
 
 def _joining(norms: FloatArray, penalty: GroupElasticNet, work: BoolArray) -> BoolArray:
-    """The groups outside the working set that violate |v_g| <= l1_g most, as many features as are in it."""
+    """Return the groups outside the working set with the largest violations of |v_g| <= l1_g, at most doubling it."""
     sizes, group, l1 = penalty.sizes, penalty.group, penalty.thresholds
     outside = (np.bincount(group, work) == 0) & (l1 > 0.0)
     ratio = np.divide(norms, l1, out=np.zeros_like(norms), where=outside)

@@ -1,10 +1,10 @@
-"""Minimise c.x + x'Sx/2 + sum_g t_g |x_g| for a positive semidefinite S.
+"""Minimise c.x + x'Sx/2 + sum_g t_g |x_g| for a positive semidefinite S: the quadratic models of ``block_newton``.
 
 Method: accelerated proximal gradient steps (Beck and Teboulle 2009, restarted after O'Donoghue and Candes 2015) in the
-metric of the blocks of S find the groups that are not 0; Newton's method on these, where the norms are smooth, finds
-the minimiser to working precision. Both are repeated until no group that is 0 has a gradient longer than t_g. If S is
-so badly conditioned that two rounds are not enough, the norms are smoothed, |x_g| -> (|x_g|^2 + mu^2)^(1/2), and a
-primal-dual Newton method follows mu to 0 (Chan, Golub and Mulet, SIAM J. Scientific Computing 20, 1999).
+metric of the blocks of S find the nonzero groups; Newton's method on these, where the norms are smooth, finds the
+minimiser to working precision. Both are repeated until no zero group has a gradient longer than t_g. If S is so badly
+conditioned that two rounds are not enough, the norms are smoothed, |x_g| -> (|x_g|^2 + mu^2)^(1/2), and a primal-dual
+Newton method follows mu to 0 (Chan, Golub and Mulet, SIAM J. Scientific Computing 20, 1999).
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from linsep.interrupts import lapack
 from linsep.penalties import GroupElasticNet
 
 ROUNDS = 8
-GRADIENT_STEPS = 60  # in the first round; twice as many in each that follows, up to MOST_STEPS
+GRADIENT_STEPS = 60  # in the first round; doubled in each round, up to MOST_STEPS
 MOST_STEPS = 1000
 SMOOTHED_ROUND = 2  # the round that smooths the norms
 SMOOTHED_STEPS = 80
-SHRINK = 0.25  # mu of a step beside that of the one before
-LEAST_MU = 1e-13  # beside the length of a group
+SHRINK = 0.25  # factor on mu from step to step
+LEAST_MU = 1e-13  # smallest mu, relative to the norm of a group
 NEWTON_STEPS = 25
 _EPS = 2.0**-52
 _EIGEN = 64  # largest group whose largest eigenvalue is computed
 
 
 class Model:
-    """The quadratic model; ``penalty`` has the groups, of which the thresholds count."""
+    """Quadratic model; of ``penalty`` the groups and their thresholds t_g are used."""
 
     def __init__(self, S: FloatArray, c: FloatArray, penalty: GroupElasticNet) -> None:
         self.S, self.c, self.penalty = S, c, penalty
         self.t, self.group = penalty.thresholds, penalty.group
 
     def value(self, x: FloatArray) -> float:
-        """c.x + x'Sx/2 + sum_g t_g |x_g|."""
+        """Return c.x + x'Sx/2 + sum_g t_g |x_g|."""
         return float(self.c @ x + 0.5 * (x @ (self.S @ x)) + self.t @ self.penalty.norms(x))
 
     def violation(self, x: FloatArray) -> float:
         """Largest distance of minus the gradient from the subdifferential of t_g |x_g|, relative to t_g.
 
-        What rounding makes of the gradient counts as none.
+        The rounding error of the gradient is subtracted.
         """
         g = self.c + self.S @ x
         norms = self.penalty.norms(x)
@@ -62,9 +62,9 @@ class Model:
 def minimise(
     S: FloatArray, c: FloatArray, x: FloatArray, penalty: GroupElasticNet, fine: float
 ) -> FloatArray:
-    """The minimiser, from x on, to a relative violation of the optimality conditions of at most ``fine``.
+    """Minimise from x to a relative violation of the optimality conditions of at most ``fine``.
 
-    NaN if the model falls for ever.
+    The result is NaN if the model is unbounded below.
     """
     model = Model(S, c, penalty)
     if not len(x):
@@ -89,7 +89,7 @@ def minimise(
 
 
 def _metric(model: Model) -> FloatArray:
-    """L_j with diag(L) >= S: the largest eigenvalues of the blocks, times that of what is left."""
+    """Return L with diag(L) >= S: the largest eigenvalue of each block, times that of S scaled by them (estimated)."""
     S, group = model.S, model.group
     L = np.array(np.diagonal(S))
     sizes, order = model.penalty.sizes, np.argsort(group, kind="stable")
@@ -116,7 +116,7 @@ def _metric(model: Model) -> FloatArray:
 
 
 def _accelerate(model: Model, x: FloatArray, L: FloatArray, steps: int) -> FloatArray:
-    """Proximal gradient steps with momentum, which is dropped where it points uphill."""
+    """Make accelerated proximal gradient steps, with a restart when the momentum points uphill."""
     penalty = model.penalty
     t = model.t / L[penalty.first]
     y, momentum, value, start = x, 1.0, model.value(x), x
@@ -146,7 +146,7 @@ def _accelerate(model: Model, x: FloatArray, L: FloatArray, steps: int) -> Float
 
 
 def _smooth(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
-    """Minimiser with smoothed norms, mu almost 0; groups not much longer than mu are set to 0.
+    """Minimise with smoothed norms, mu decreasing to almost 0; set groups with norms not much above mu to 0.
 
     Newton's method for S x + c + t z = 0 and z_g (|x_g|^2 + mu_g^2)^(1/2) = x_g, |z_g| <= 1.
     """
@@ -176,7 +176,7 @@ def _smooth(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
 
 
 def _newton(model: Model, x: FloatArray) -> FloatArray:
-    """Newton's method on the groups that are not 0; a group that would cross 0 stops the step."""
+    """Run Newton's method on the nonzero groups with step halving; stop after a step shorter than half."""
     penalty, value = model.penalty, model.value(x)
     for _ in range(NEWTON_STEPS):
         norms = penalty.norms(x)
@@ -187,7 +187,7 @@ def _newton(model: Model, x: FloatArray) -> FloatArray:
         unit = x / np.where(norms > 0.0, norms, 1.0)[model.group]
         g = (model.c + model.S @ x + share * x)[on]
         H = model.S[np.ix_(on, on)]
-        if len(norms) < len(x):  # else the norms are absolute values, and have no curvature
+        if len(norms) < len(x):  # otherwise the norms are absolute values without curvature
             same = model.group[on][:, None] == model.group[on][None, :]
             H -= np.where(same, np.outer(unit[on], unit[on]) * share[on], 0.0)
             H[np.diag_indices(len(on))] += share[on]
@@ -208,7 +208,7 @@ def _newton(model: Model, x: FloatArray) -> FloatArray:
 
 
 def _solve(H: FloatArray, g: FloatArray) -> FloatArray:
-    """H^-1 g, by least squares where H is singular."""
+    """Return H^-1 g; the least-squares solution if H is not positive definite."""
     scale = 1.0 / np.sqrt(np.where(np.diagonal(H) > 0.0, np.diagonal(H), 1.0))
     A = H * scale * scale[:, None]
     if not np.isfinite(A).all():

@@ -1,9 +1,9 @@
-"""Ridge penalties with factors: the plain problem in other columns.
+"""Reduce a ridge penalty with factors p_j to a plain ridge by scaling the columns.
 
 Problem: min sum_j l2 p_j/2 w_j^2 + sum s l(m). With x'_j = f_j x_j and w_j = f_j w'_j, f_j = 1/sqrt(p_j), the scores
-are the same and the penalty is l2/2 |w'|^2, which every solver takes. A feature without a penalty gets a tiny one: f_j
-is so large that l2/2 w'_j^2 is a small share of tol times the objective; if it is not, f_j grows and the problem is
-solved again. Rounding of x' does no harm: the certificate is made for the user's columns.
+are unchanged and the penalty is l2/2 |w'|^2, which every solver supports. A feature without a penalty gets a tiny one:
+f_j is so large that l2/2 w'_j^2 is a small fraction of tol times the objective; otherwise f_j is increased and the
+problem solved again. Rounding of x' is harmless: the certificate is computed for the user's columns.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from linsep.solution import Explicit, Linearised, Solution, Status, Stop
 
 Solve = Callable[[Problem, FloatArray, Stop], Solution]
 
-SMALL = 0.02  # share of tol that the penalty on unpenalised features may cost
-ROUNDS = 5  # times that it is made smaller
-STRONGER = 2.0**8  # by which f grows
-TYPICAL = 10.0  # scores that an unpenalised feature may make up
+SMALL = 0.02  # largest penalty on unpenalised features, as a fraction of tol times the objective
+ROUNDS = 5  # largest number of solves with increasing f
+STRONGER = 2.0**8  # factor by which f increases
+TYPICAL = 10.0  # assumed contribution of an unpenalised feature to a score
 
 
 def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Solution:
-    """Solve in scaled columns by ``run``, and map the point and its dual point back."""
+    """Solve with scaled columns by ``run``, and map the point and its dual point back."""
     free = group.penalty.factor == 0.0
     factors = _scales(group, free, stop.tol)
     inner = replace(stop, tol=stop.tol / 2) if free.any() else stop
@@ -58,7 +58,7 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
 
 
 def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
-    """f_j of every feature."""
+    """Return the scales f_j of all features."""
     penalty, data = group.penalty, group.data
     f = np.ones(data.d)
     f[~free] = 1.0 / np.sqrt(penalty.factor[~free])
@@ -79,7 +79,7 @@ def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:
 
 
 def _scale_columns(group: GroupProblem, factors: FloatArray) -> Problem:
-    """The plain problem on scaled columns: a copy of the rows."""
+    """Return the plain ridge problem on a copy of the rows with scaled columns."""
     data = group.data
     if sp.issparse(data.X):
         X = sp.csr_matrix(data.X, dtype=np.float64, copy=True)
@@ -99,7 +99,7 @@ def _divide(theta: FloatArray, factors: FloatArray) -> FloatArray:
 
 
 def _back(dual: Linearised | Explicit, factors: FloatArray) -> Linearised | Explicit:
-    """The dual point for the user's columns: the same dual variables."""
+    """Return the dual point for the user's columns, with the same dual variables."""
     if isinstance(dual, Linearised):
         return Linearised(_times(dual.base, factors), _times(dual.step, factors))
     return dual

@@ -1,16 +1,17 @@
-"""The hard-margin support vector machine, solved as it stands and not as the limit of a large C.
+"""The hard-margin support vector machine, solved directly instead of as the limit of a large C.
 
     min 1/2 |w|^2   subject to   sigma_i (x_i.w + b) >= 1   for every row of positive weight
 
 Its dual is max sum alpha - 1/2 |sum alpha_i sigma_i x_i|^2 over alpha >= 0 with sum sigma_i alpha_i = 0. On a working
-set both are solved by non-negative least squares, as a problem of least distance (Lawson and Hanson 1974,
-chapter 23). The free intercept is a proximal one: b = b0 + t with t penalised, and b0 moved on until t vanishes. One
-pass then finds the best b for this w on all rows, the gap, and the rows that bind most, which join the working set.
+set both are solved by non-negative least squares, as a least distance problem (Lawson and Hanson 1974,
+chapter 23). The unpenalised intercept is found by proximal steps: b = b0 + t with t penalised, and b0 updated until t
+vanishes. One pass then finds the optimal b for this w on all rows, the gap, and the rows with the smallest margins,
+which join the working set.
 
-Where there are many features, rows are nearly orthogonal and ascent is quick. There a soft margin comes first
-(``soft_margin.py``): its multipliers are feasible here whatever its C, and optimal if none of them is at its bound.
+With many features, rows are nearly orthogonal and dual ascent is fast. Soft margins are therefore solved first
+(``soft_margin.py``): their multipliers are feasible here for any C, and optimal if none of them is at its bound.
 
-First the classes must be separable; if they are not, the error carries the witness.
+Separability is decided first; if the classes are not separable, the error has the witness.
 """
 
 from __future__ import annotations
@@ -33,27 +34,27 @@ from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.hard_margin import soft_margin
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
-_DENSE = 1500  # features up to which working rows are stored densely
-_WIDE_ROWS = 300  # rows that join the working set at a time, if there are more features
+_DENSE = 1500  # largest number of features for which working rows are stored densely
+_WIDE_ROWS = 300  # rows that join the working set at a time if there are more features
 _MAX_ROUNDS = 300
 _PROXIMAL_STEPS = 30
 _NNLS_STEPS = 1000
-_LARGE = 1_000_000  # numbers in a working set beyond which the clock is looked at more often
+_LARGE = 1_000_000  # entries of a working set above which the limits are checked more often
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the problem is the hard margin."""
+    """Return whether the problem is a hard-margin problem."""
     return hard_margin(problem.loss, problem.penalty)
 
 
 class _Best:
-    """The best w so far and the multipliers of the best lower bound, which the run keeps."""
+    """The best w so far, and the multipliers of the best lower bound, which the run stores."""
 
     def __init__(self, run: Run[Problem], found: _Found) -> None:
         self.run, self.found, self.alpha = run, found, np.zeros(run.problem.data.n)
 
     def take(self, found: _Found, alpha: FloatArray, v: FloatArray) -> bool:
-        """Another w, and alpha with v = sum alpha sigma x. Whether the gap is closed."""
+        """Compare with another w, and with alpha, v = sum alpha sigma x; return whether the gap closed."""
         run, total, size = self.run, float(alpha.sum()), float(np.sqrt(v @ v))
         if found.half > 0 and found.primal <= self.found.primal:
             self.found = found
@@ -65,7 +66,7 @@ class _Best:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Soft margins or working sets until the gap is closed; ``theta`` is not needed, a separator comes first."""
+    """Solve by soft margins or working sets; ``theta`` is ignored, the start is a separating hyperplane."""
     run = Run(problem, stop)
     data = problem.data
     answer = decide(data, fit_intercept=problem.fit_intercept, seed=seed)
@@ -96,7 +97,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
 
 
 def _softly(best: _Best, signed: SignedRows, seed: int) -> bool:
-    """Soft margins, where ascent is quick; whether they closed the gap."""
+    """Solve soft margins, if there are so many features that ascent is fast; return whether the gap closed."""
     problem = best.run.problem
     if problem.data.d <= _DENSE or problem.data.whole is None:
         return False
@@ -107,7 +108,7 @@ def _softly(best: _Best, signed: SignedRows, seed: int) -> bool:
 
 
 def _on_working_sets(best: _Best, signed: SignedRows, count: int, spread: float, seed: int) -> bool:
-    """Growing working sets; whether they closed the gap."""
+    """Solve on growing working sets; return whether the gap closed."""
     run = best.run
     found = _Found.at(signed, best.found.theta[:-1], run.problem, count)
     rows = np.union1d(first_rows(signed, 2 * count, seed), found.worst)
@@ -143,7 +144,7 @@ def _refusal(answer: object) -> InseparableData | Refused:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Result of a pass at w: the best b, half the distance between the classes along w, the rows that bind."""
+    """Result of a pass at w: optimal b, half the gap between the classes along w, rows with the smallest margins."""
 
     theta: FloatArray  # scaled to a smallest margin of 1, if half > 0
     half: float
@@ -152,7 +153,7 @@ class _Found:
 
     @classmethod
     def at(cls, signed: SignedRows, w: FloatArray, problem: Problem, count: int) -> _Found:
-        """One pass."""
+        """Compute the result at w, with ``count`` rows in ``worst``. One pass."""
         problem.passes += 1
         theta = np.append(w, 0.0)
         parts: list[tuple[int, IntArray, FloatArray]] = []
@@ -196,7 +197,7 @@ class _Found:
 def _on_working_set(
     run: Run[Problem], signed: SignedRows, rows: IntArray, start: FloatArray, spread: float
 ) -> tuple[FloatArray, FloatArray]:
-    """alpha of the working set and w = sum alpha sigma x; ``spread`` is about the margin."""
+    """Solve on a working set; return alpha and w = sum alpha sigma x. ``spread`` estimates the margin."""
     X, sign = signed.features(rows), signed.data.sign[rows]
     centred = signed.fit_intercept and not sp.issparse(X)
     centre = X.mean(axis=0) if centred else np.zeros(X.shape[1])
@@ -212,11 +213,11 @@ def _on_working_set(
     alpha = alpha / (size * size)
     if signed.fit_intercept:
         plus, minus = float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum())
-        if plus > 0 and minus > 0:  # sum sigma alpha = 0 up to the last bit
+        if plus > 0 and minus > 0:  # makes sum sigma alpha = 0 up to rounding
             alpha = np.where(sign > 0, alpha * np.sqrt(minus / plus), alpha * np.sqrt(plus / minus))
     if spanned:
         return alpha, np.asarray(X.T @ (alpha * sign)).ravel()
-    return alpha, w / size  # more accurate than the sum, whose terms cancel
+    return alpha, w / size  # more accurate than sum alpha sigma x, whose terms cancel
 
 
 def _least_distance(
@@ -227,10 +228,10 @@ def _least_distance(
     spread: float,
     affine: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """alpha and w of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 moved until t = 0.
+    """Return alpha and w of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 updated until t = 0.
 
-    Least distance: with rows (g_i, s h_i) and x >= 0 nearest to (0, 1), the residual r gives w = -r_g / (s r_h) and
-    alpha = x / (s r_h); s, about the margin, keeps the two parts of r of one size.
+    Least distance problem: with rows (g_i, s h_i) and the x >= 0 whose combination is nearest to (0, 1), the residual r
+    gives w = -r_g / (s r_h) and alpha = x / (s r_h); s, about the margin, balances the two parts of r.
     """
     m, q = U.shape
     E = np.empty((m, q + 1 + int(affine)))

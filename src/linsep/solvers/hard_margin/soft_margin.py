@@ -1,8 +1,8 @@
-"""The hard margin as a soft one whose C no multiplier reaches.
+"""Solve the hard margin by soft margins with C so large that no multiplier reaches it.
 
-The soft margin bounds the multipliers of the hard one by C and has otherwise the same dual. So its multipliers are
-feasible for the hard margin, and optimal if none of them is at the bound. Coordinate ascent finds them; its price
-hardly grows with C once that is beyond all of them.
+The dual of the soft margin differs from that of the hard margin only by the bound C on the multipliers. Its multipliers
+are therefore feasible for the hard margin, and optimal if none of them is at the bound. They are found by dual
+coordinate ascent, whose cost hardly grows with C once C exceeds all of them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from linsep.solvers.cost.shape import sampled_mean
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.run import Run
 
-_BOUND = 1000.0  # C mean |x|^2: a hundred times the largest multiplier of the texts tried
+_BOUND = 1000.0  # C mean |x|^2: a hundred times the largest multiplier of the text data sets tried
 _TRIALS = 3
-_FURTHER = 30.0  # from trial to trial C grows by this, and the tolerance shrinks by a third of it
-_PASSES = 500.0  # of a trial: where more are needed ascent is not the method
+_FURTHER = 30.0  # factor on C from trial to trial; the tolerance is divided by a third of it
+_PASSES = 500.0  # largest number of passes of a trial; if more are needed, ascent is unsuitable
 
 
 def points(run: Run[Problem], seed: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Multipliers of soft margins and v = sum alpha sigma x, each nearer to the hard one."""
+    """Yield multipliers alpha of soft margins with increasing C, and v = sum alpha sigma x."""
     problem = run.problem
     data, stop = problem.data, run.stop
     mean = sampled_mean(problem)

@@ -1,1 +1,1 @@
-"""Absolute penalties: working sets, prox-Newton, coordinate descent."""
+"""L1 penalties: working sets, prox-Newton, coordinate descent."""

@@ -1,15 +1,15 @@
-"""Absolute penalties on many features, by the columns of X (kernels/l1/column_fit.hpp).
+"""Coordinate descent for L1 penalties on many features, reading X by columns (kernels/l1/column_fit.hpp).
 
-Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the entries of one column at a time, so
-columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
-A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads one column at a time, so columns are stored
+contiguously: sparse data are transposed once, and of dense data the chosen columns are copied. For k features it needs
+neither a Hessian (k^2) nor its factor (k^3), unlike ``prox_newton.py``.
 
-The penalty falls from where all weights are 0, by a factor of about three at a time, with a step or two on the
-features that violate their condition: warm starts from a stronger penalty keep the weights small and the working sets
-about as large as the support. At the target penalty working sets are solved accurately, and all features tested,
-until none violates its condition; only then is the closing pass over all of X made. Where Newton's method stalls, on
-piecewise quadratic losses with hardly a row that has curvature left, ``solvers/interior/l1.py`` takes over. Where
-correlated features need so many sweeps that Hessians of the working set cost less, ``prox_newton.py`` does.
+The penalty decreases from the value at which all weights are 0, by a factor of about three at a time, with one or two
+steps on the features that violate their condition: warm starts from a stronger penalty keep the weights small and the
+working sets about as large as the support. At the target penalty working sets are solved accurately, and all features
+are tested, until none violates its condition; only then is a closing pass over all of X made. If Newton's method
+stalls, on piecewise quadratic losses where hardly any row has curvature, ``solvers/interior/l1.py`` takes over. If
+correlated features need so many sweeps that Hessians of the working set cost less, ``prox_newton.py`` takes over.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
@@ -36,34 +36,34 @@ from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.linalg.schur_cg import Part
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
 
-# The penalty comes down by thirds, a step at a time, from up to so many times itself; from more two steps at a
-# time, or in earnest (squared hinge).
+# Up to this ratio of the first to the target penalty (the second for the squared hinge), one step is made at each
+# intermediate penalty; above it two, or with the squared hinge as many as ROUGH requires.
 MILD_PENALTY_RATIO, WEAK_PENALTY_RATIO = 200.0, 5000.0
-STRIDE_TOL, SLIGHTLY = 0.1, 0.3  # of a stride that is not worth another
-STEPS_PER_CALL = 6  # Newton steps between two looks at the clock
+STRIDE_TOL, SLIGHTLY = 0.1, 0.3  # tolerance at a stride; fraction of a stride that adds no stride
+STEPS_PER_CALL = 6  # Newton steps between two checks of the limits
 MAX_ROUNDS = 300
-FIRST = 40  # of a working set, at least
-NEARLY = 0.9  # of the penalty: features that may want in soon
-ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
-# Calls of ``solve`` that end unfinished; one is too many if they have cost so many passes and the support is small.
+FIRST = 40  # smallest working set
+NEARLY = 0.9  # |correlation|, relative to the penalty, from which a feature joins the working set
+ROUGH = 1e-2  # relative gap of the first working set at the target penalty
+# Unfinished calls of ``solve`` that count as stalled; a single one if it took so many passes and the support is small.
 UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
 _UNFINISHED, _CLOSED = 0, 1
-HESSIANS = 6.0  # steps of prox-Newton that descent may cost
+HESSIANS = 6.0  # budget of descent [prox-Newton steps]
 
 
 def _hessian_work(shape: Shape) -> Work:
-    """Counts of one step of prox-Newton: two sweeps, a Hessian and its factor."""
+    """Return the work of one prox-Newton step: two sweeps, a Hessian and its factor."""
     gram = shape.storage + "gram"
     return {"calls": 3.0, **sweeps(shape, 2.0), gram: shape.pairs, "factors": shape.d**3 / 3.0}
 
 
 def _pass_work(shape: Shape) -> Work:
-    """Counts of one pass."""
+    """Return the work of one pass."""
     return sweeps(shape, 1.0)
 
 
 class Stored:
-    """The columns of the data, for kernels that read one at a time."""
+    """Columns of the data, for kernels that read one column at a time."""
 
     def __init__(self, data: Dataset) -> None:
         self.data = data
@@ -76,7 +76,7 @@ class Stored:
         self.X = by_column if data.sparse else data.X
 
     def read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
-        """The chosen columns, their numbers there, and their share of the entries of X."""
+        """Return the stored columns, the indices of the chosen ones there, and their share of the entries of X."""
         data = self.data
         if self._sparse is not None:
             return self._sparse, chosen, float(self._counts[chosen].sum()) / max(1, data.n_entries)
@@ -88,7 +88,7 @@ class Stored:
         return _kernels.Rows(part), np.arange(len(chosen)), share
 
     def shape(self, chosen: IntArray | None) -> Shape:
-        """Sizes of the chosen columns, or of all of them."""
+        """Return the shape of the chosen columns, or of all of them."""
         data = self.data
         if chosen is None:
             return Shape(data.n, data.d, data.n_entries, data.sparse)
@@ -97,7 +97,7 @@ class Stored:
         return Shape(data.n, k, entries, data.sparse)
 
     def sums(self, a: FloatArray) -> FloatArray:
-        """X'a (a pass)."""
+        """Return X'a. One pass."""
         if self._sparse is not None:
             v = np.empty(self.data.d)
             _kernels.list_dots(self._sparse, self._all, a, v)
@@ -111,22 +111,22 @@ class Stored:
 
 
 class Columns:
-    """A point theta, zero but on few features, its scores and P there."""
+    """A point theta with few nonzero features, its scores, and the objective there."""
 
     def __init__(self, problem: Problem, theta: FloatArray, budget: float = math.inf) -> None:
         data = problem.data
         self.problem, self.theta, self._budget = problem, theta.copy(), budget
-        self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
+        self.base, self.step = theta.copy(), np.zeros_like(theta)  # the last Newton step
         self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
         self.scores, self.value = np.zeros(data.n), np.inf
-        self.unfinished = 0  # calls of many steps
-        self.l1 = problem.penalty.l1  # of the last call
+        self.unfinished = 0  # calls of ``solve`` that did not converge
+        self.l1 = problem.penalty.l1  # penalty of the last call
         self._began = problem.passes
         self._stored = Stored(data)
         self._read_scores()
 
     def _read_scores(self) -> None:
-        """x.w + b of all rows: a pass, unless w = 0."""
+        """Compute the scores x.w + b of all rows. One pass, unless w = 0."""
         if not self.theta[:-1].any():
             self.scores[:] = self.theta[-1]
             return
@@ -139,28 +139,28 @@ class Columns:
         self.problem.passes += 1
 
     def move(self, theta: FloatArray) -> None:
-        """Go there (a pass)."""
+        """Set theta and recompute the scores. One pass."""
         self.theta[:] = theta
         self._read_scores()
 
     def part(self, chosen: IntArray) -> Part:
-        """Some columns."""
+        """Return the chosen columns."""
         return Part(self._stored.X[:, chosen])
 
     def sums(self, a: FloatArray) -> FloatArray:
-        """X'a (a pass)."""
+        """Return X'a. One pass."""
         self.problem.passes += 1
         return self._stored.sums(a)
 
     @property
     def stalled(self) -> bool:
-        """Whether Newton's method had better be left for the central path."""
+        """Return whether Newton's method has stalled and the central path can take over."""
         costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
         many = self.unfinished >= (1 if costly else UNFINISHED)
         return many and interior_l1.applies(self.problem)
 
     def overspent(self, chosen: IntArray) -> bool:
-        """Whether descent has cost as much as its budget of prox-Newton's steps on these features."""
+        """Return whether descent has used up its budget [prox-Newton steps on these features]."""
         shape = self._stored.shape(chosen)
         passes = prices().iteration(_hessian_work, shape) / prices().iteration(
             _pass_work, self._stored.shape(None)
@@ -168,7 +168,7 @@ class Columns:
         return self.problem.passes - self._began > self._budget * passes
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
-        """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
+        """Make Newton steps on the chosen features, which include the support; return status and gap on them."""
         problem = self.problem
         columns, numbers, share = self._stored.read(chosen)
         at = np.append(self.theta[chosen], self.theta[-1])
@@ -195,11 +195,11 @@ class Columns:
             whole[:] = 0.0
             whole[chosen], whole[-1] = part[:-1], part[-1]
         if status == _CLOSED:
-            return status, max(gap, 0.0)  # rounding may put the bound above P
+            return status, max(gap, 0.0)  # rounding may put the lower bound above P
         return status, gap if gap > 0.0 else np.inf  # 0: no bound was found
 
     def abs_correlations(self) -> FloatArray:
-        """|sum s sigma l' x| of every feature at theta (a pass)."""
+        """Absolute correlations |sum s sigma l' x| of all features at theta. One pass."""
         data = self.problem.data
         sign = data.sign
         m = sign * self.scores if data.offset is None else sign * self.scores + data.offset
@@ -209,9 +209,9 @@ class Columns:
 
 
 def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> bool:
-    """Solve from theta, whose closing pass was the last; whether the gap of all features closed.
+    """Solve from theta, the point of the last closing pass; return whether the gap of all features closed.
 
-    ``budget`` is what descent may cost, in steps of prox-Newton on the same features.
+    ``budget`` limits the cost of descent [prox-Newton steps on the same features].
     """
     problem = run.problem
     columns = Columns(problem, theta, budget)
@@ -221,15 +221,15 @@ def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> boo
             correlation = _continue_penalty(run, columns, correlation)
         closed = _solve_at_target(run, columns, correlation)
         return closed or run.settle(columns.theta, linearised(columns.base, columns.step))
-    except LimitReached:  # of the user, who is to have what there is
+    except LimitReached:  # return the best point at the user's limit
         run.settle(columns.theta, linearised(columns.base, columns.step))
         raise
 
 
 def _continue_penalty(run: Run[Problem], columns: Columns, correlation: FloatArray) -> FloatArray:
-    """Some steps under each of a few falling penalties; the |correlations| at the end."""
+    """Make a few steps at each of several decreasing penalties; return the absolute correlations at the end."""
     asked, largest = run.problem.penalty.l1, float(correlation.max(initial=0.0))
-    # The rows that have curvature change with every step, and are found while features are few.
+    # With the squared hinge the rows with curvature change in every step; they are found faster with few features.
     loss = run.problem.loss
     one_sided = loss.flat_beyond_margin and not loss.straight_tails
     mild = largest <= (WEAK_PENALTY_RATIO if one_sided else MILD_PENALTY_RATIO) * asked
@@ -246,7 +246,7 @@ def _continue_penalty(run: Run[Problem], columns: Columns, correlation: FloatArr
 
 
 def _falling(largest: float, asked: float, mild: bool) -> list[float]:
-    """Penalties between the two, by even strides of about a third, or by thirds."""
+    """Return decreasing penalties between ``largest`` and ``asked``: equal ratios near 1/3 if mild, else 1/3."""
     if mild:
         strides = max(1, math.ceil(math.log(max(1.0, largest / asked), 3.0) - SLIGHTLY))
         return [largest * (asked / largest) ** (k / strides) for k in range(1, strides)]
@@ -255,7 +255,7 @@ def _falling(largest: float, asked: float, mild: bool) -> list[float]:
 
 
 def _choose(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
-    """The support and the features with |correlation| > l1; if these are few, also those next below."""
+    """Return the support and the features with |correlation| > l1; at least FIRST, by largest |correlation|."""
     support = theta[:-1] != 0.0
     inside = support | (correlation > l1)
     if np.count_nonzero(inside) < FIRST < len(correlation):
@@ -265,7 +265,7 @@ def _choose(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
 
 
 def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArray) -> bool:
-    """Solve on working sets at the target penalty; whether the gap closed."""
+    """Solve on working sets at the target penalty; return whether the gap closed."""
     problem, tol = run.problem, run.stop.tol
     l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
     followed = False
@@ -280,7 +280,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
         chosen = _choose(columns.theta, correlation, NEARLY * l1)
         if columns.overspent(chosen):
             return False
-        # few features are solved at once: that costs less than to ask the others once more
+        # small sets are solved accurately at once: that costs less than another test of all features
         goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
         status, gap = columns.solve(chosen, l1, goal, STEPS_PER_CALL)
         correlation = columns.abs_correlations()
@@ -301,7 +301,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
 
 
 def _loss_of_bound(problem: Problem, outside: FloatArray, l1: float, columns: Columns) -> float:
-    """Loss of the dual bound, as a share of P, from features outside the set with |correlation| > l1."""
+    """Decrease of the lower bound, relative to P, due to features outside the set with |correlation| > l1."""
     if problem.lam == 0.0:
         return 1.0 - l1 / max(l1, float(outside.max(initial=0.0)))
     over = np.maximum(outside - l1, 0.0)

@@ -1,6 +1,6 @@
-"""A whole fit with an absolute penalty in one native call (kernels/l1/fit.hpp), where Python would cost too much.
+"""Fit small problems with an L1 penalty in one native call (kernels/l1/fit.hpp), to avoid the overhead of Python.
 
-Prox-Newton on the Hessian of all features, as in ``prox_newton.py``, on one block by one thread.
+Prox-Newton with the Hessian of all features, as in ``prox_newton.py``, on one block by one thread.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from linsep.solution import Linearised
 from linsep.solvers import sampling
 from linsep.solvers.run import SAFETY, Run
 
-ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
+ENTRIES = 1_000_000  # largest number of stored entries of X; more are faster with several threads
 _MAX_STEPS = 100
 _GAP_CLOSED = 1
-# A pilot of sparse rows must be large, because columns are rare; where the penalty is weak, larger still.
+# A pilot of sparse rows must be large, because columns are rare; with a weak penalty, larger still.
 _SPARSE_ROWS_PER_FEATURE, _SPARSE_SHARE, _LARGE_SHARE = 100, 0.1, 0.3
-# The largest |correlation| of a feature at the start, as a multiple of the penalty, above which that is weak.
+# The penalty is weak if the largest |correlation| of a feature at the start exceeds this multiple of it.
 _WEAK_PENALTY_RATIO = 20.0
-_STRIDE, _STRIDE_TOL = 3.0, 0.05  # by which the penalty of a pilot comes down, a step at a time
+_STRIDE, _STRIDE_TOL = 3.0, 0.05  # factor between the penalties of a pilot, and their tolerance
 _PILOT_TOL = 3e-3
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the problem is one native block of modest size, and its loss curved wherever it has a slope."""
+    """Return whether the problem is one block of moderate size with a compiled loss without straight tails."""
     data = problem.data
     curved = problem.native and not problem.loss.straight_tails
     fits = data.n_entries <= ENTRIES and data.whole is not None
@@ -34,7 +34,7 @@ def applies(problem: Problem) -> bool:
 
 
 def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, FloatArray]:
-    """Whether the gap closed, and the point reached."""
+    """Fit in one native call; return whether the gap closed, and the final point."""
     problem = run.problem
     if not theta[:-1].any():
         theta = _from_a_pilot(problem, theta, seed)
@@ -46,10 +46,10 @@ def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, Floa
 
 
 def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
-    """The optimum of some of the rows, roughly; null, the best point without features, if rows are few.
+    """Return an approximate optimum of a pilot; ``null``, the null model, if rows are few.
 
-    From null a step goes far too far under a weak penalty: it comes down from where no feature wants in, one step
-    under each.
+    From the null model a step at a weak penalty is far too long. The penalty therefore decreases from the value at
+    which all weights are 0, with one step at each.
     """
     data, l1 = problem.data, problem.penalty.l1
     if not (
@@ -66,7 +66,7 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
     at, falling = null, _largest_correlation(sub, null) / _STRIDE
     while falling > 1.3 * l1:
         status, at, _, _ = _native(sub, at, falling, _STRIDE_TOL, 1)
-        if status == _GAP_CLOSED:  # at once: this is not where it is hard
+        if status == _GAP_CLOSED:  # closed in one step: the problem is easy
             break
         falling /= _STRIDE
     status, at, _, _ = _native(sub, at, l1, _PILOT_TOL, _MAX_STEPS)
@@ -75,14 +75,14 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
 
 
 def _largest_correlation(problem: Problem, null: FloatArray) -> float:
-    """The largest |sum s sigma l' x| at null, where all weights are 0."""
+    """Largest |sum s sigma l' x| of a feature at the null model. One pass."""
     return float(np.abs(problem.value_gradient(null)[1][:-1]).max(initial=0.0))
 
 
 def _native(
     problem: Problem, theta: FloatArray, l1: float, tol: float, steps: int
 ) -> tuple[int, FloatArray, Linearised, FloatArray]:
-    """Status, the point reached, its dual point and the sums of its closing pass."""
+    """Run the native fit; return status, final point, dual point and closing sums."""
     block = problem.data.whole
     assert block is not None
     at, base, step = theta.copy(), theta.copy(), np.zeros(len(theta))

@@ -1,12 +1,12 @@
-"""Prox-Newton for a smooth loss with an absolute penalty, on features few enough for a Hessian.
+"""Prox-Newton for a smooth loss with an L1 penalty, on features few enough for a Hessian.
 
 Problem: min F(w, b) + l1 |w|_1 with F = l2/2 |w|^2 + sum s l(m). Each step minimises the quadratic model of F plus the
-penalty: the intercept is eliminated exactly, coordinate descent on the Gram finds support and signs (no row of X
-is touched), and a linear solve on the support makes the step exact. So the Newton-dual point
-``u = -(l'(m) + l''(m) sigma dz)`` satisfies the optimality conditions of the penalised problem on these features to
-rounding, and the duality gap is the Fenchel-Young slack of the losses (as in ``solvers/newton/solve.py``).
+penalty: the intercept is eliminated exactly, coordinate descent on the Hessian finds support and signs (without reading
+X), and a linear solve on the support makes the step exact. The Newton-dual point ``u = -(l'(m) + l''(m) sigma dz)``
+then satisfies the optimality conditions of the penalised problem on these features up to rounding, and the duality gap
+is the Fenchel-Young slack of the losses (as in ``solvers/newton/solve.py``).
 
-On a cluster each step takes one round: it tries to close the gap, sweeps with the Hessian, and evaluates shorter steps.
+On a cluster each step takes one round, which computes closing sums, gradient and Hessian, and evaluates shorter steps.
 
 Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
 """
@@ -28,37 +28,37 @@ from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
 
 CLOSING_DECREASE = (
-    0.05  # half the predicted one, as a share of P, below which the gap may be closed
+    0.05  # half the predicted decrease, relative to P, below which the gap may be closed
 )
 MAX_STEPS = 100
-MAX_DESCENT_ROUNDS = 30  # of descent and solves for one quadratic
-SWEEPS = 12  # of descent in a round
-FINE = 1e-13  # a decrease below this share of P is rounding noise
-POLISHES = 4  # steps beyond it
-DAMPINGS = 8  # of one model, each ten times the last
-WRONG_MODEL_STEP = 0.2  # a shorter step shows the model to be wrong
-# Steps by secant curvatures: at most so many, while the curvature is below that share of its bound, until P falls by
-# less than that share.
+MAX_DESCENT_ROUNDS = 30  # rounds of descent and solves for one quadratic model
+SWEEPS = 12  # sweeps of descent in a round
+FINE = 1e-13  # a decrease below this fraction of P is rounding noise
+POLISHES = 4  # steps made after the decrease is rounding noise
+DAMPINGS = 8  # dampings of one model, each ten times the last
+WRONG_MODEL_STEP = 0.2  # step size below which the model is considered wrong
+# Secant steps: at most so many, while the curvature is below this fraction of its bound, and until P decreases by less
+# than this fraction.
 SECANTS, CURVED, SLOW = 60, 0.5, 1e-4
-SUPPORTS = 30  # of solves in a round
-SHORTER = 0.6 ** np.arange(1.0, 17.0)  # lengths of steps that are tried where P would not fall
-_TINY = 1e-12  # of the diagonal
-_KINKS = 200  # looked at on the way of a solve
+SUPPORTS = 30  # supports tried in a round
+SHORTER = 0.6 ** np.arange(1.0, 17.0)  # step sizes that are tried if P does not decrease
+_TINY = 1e-12  # relative increase of the diagonal
+_KINKS = 200  # largest number of kinks evaluated along a step
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Result: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
+    """Result; (base, step) defines the Newton-dual point, and ``gap`` is relative and for these features only."""
 
     theta: FloatArray
     base: FloatArray
     step: FloatArray
     gap: float
-    sums: FloatArray | None = None  #: of the closing pass there
+    sums: FloatArray | None = None  #: sums of the closing pass at theta
 
 
 def total(problem: Problem, theta: FloatArray, smooth: float) -> float:
-    """P from the value of its smooth part."""
+    """Return P = F + l1 |w|_1 from the value F of its smooth part."""
     return smooth + problem.penalty.l1 * float(np.abs(theta[:-1]).sum())
 
 
@@ -70,9 +70,9 @@ def direction(
     penalty: ElasticNet,
     exact: bool,
 ) -> FloatArray:
-    """The step (w, b) to the minimum of the quadratic model plus l1 |w|_1; H in the coordinates (w, b + mu.w).
+    """Return the step (w, b) to the minimum of the quadratic model plus l1 |w|_1; H is in coordinates (w, b + mu.w).
 
-    Without a squared penalty columns may be dependent: a tiny curvature around w makes the minimum one point.
+    Without an L2 penalty columns may be dependent: a tiny curvature around w makes the minimum unique.
     """
     w = theta[:-1]
     cross, corner = H[:-1, -1], float(H[-1, -1])
@@ -94,11 +94,11 @@ def direction(
 
 
 def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool) -> FloatArray:
-    """Minimiser x of q'(x - w) + (x - w)'S(x - w)/2 + l1 |x|_1.
+    """Return the minimiser x of q'(x - w) + (x - w)'S(x - w)/2 + l1 |x|_1.
 
-    Coordinate descent finds who takes part, linear solves on the support finish (feature-sign search: Lee, Battle,
-    Raina and Ng 2007): where the solution of the signs at hand would change one, the step ends at the best of the kinks
-    on the way, and what became zero leaves. Far from the optimum the model is not worth that: descent alone then.
+    Coordinate descent finds the support, and linear solves on it make x exact (feature-sign search: Lee, Battle, Raina
+    and Ng 2007): if the solution for the current signs changes a sign, the step ends at the best kink along the way,
+    and coefficients that became zero leave the support. If not ``exact``, far from the optimum, descent alone is used.
     """
     full = S @ w - q  # the gradient of the quadratic at x is S x - full
     x = w.copy()
@@ -117,7 +117,7 @@ def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool
 
 
 def _on_support(S: FloatArray, full: FloatArray, x: FloatArray, l1: float) -> IntArray:
-    """Move x to the minimum among the vectors whose zeros include its own; the support it has then."""
+    """Move x to the minimum over its support, which may shrink; return the final support."""
     on = np.flatnonzero(x)
     for _ in range(SUPPORTS):
         if not len(on):
@@ -157,15 +157,15 @@ def solve(
     steps: int = MAX_STEPS,
     mu: FloatArray | None = None,
 ) -> Outcome:
-    """Solve from theta until the relative gap on these features is below tol, or progress ends.
+    """Solve from theta until the relative gap on these features is at most tol, or there is no progress.
 
-    ``mu`` is a point amid the rows; ``problem.centre`` finds one.
+    ``mu`` is a centre of the rows, by default ``problem.centre()``.
     """
     state = _State(problem, theta, problem.centre() if mu is None else mu)
     if problem.loss.straight_tails and problem.native:
         state.majorise(check)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
-    # a round costs more than the exact minimum of a model
+    # on a cluster a round costs more than the exact minimum of a model
     exact, polished = state.remote, 0
     constant = problem.loss.constant_curvature
     known: FloatArray | None = None
@@ -186,7 +186,7 @@ def solve(
                 best = Outcome(trial, state.theta, delta, gap, sums)
             if gap <= tol or polished == POLISHES:
                 break
-            if decrease <= FINE * state.value:  # P can tell no more, but shorter steps err less
+            if decrease <= FINE * state.value:  # P cannot decrease visibly, but the gap may
                 state.move(trial, tried)
                 polished += 1
                 continue
@@ -194,7 +194,7 @@ def solve(
             if exact:
                 break
             exact, state.damping = True, 0.0
-            problem.value_gradient(state.theta)  # its curvatures were lost to the trials
+            problem.value_gradient(state.theta)  # trials have overwritten the curvatures
             continue
         exact = exact or near
         if not np.isfinite(best.gap):
@@ -203,10 +203,10 @@ def solve(
 
 
 class _State:
-    """A point, P and the gradient there, and how much the next model is damped.
+    """Iterate with objective, gradient, and the damping of the next model.
 
-    Rows far on their side have no curvature left, and a step that follows such a model goes far too far. When P would
-    not fall, the curvature bound of the loss is blended in (Levenberg and Marquardt), less of it after every good step.
+    Rows far on their side have no curvature, and the step of such a model is far too long. If P does not decrease, a
+    multiple of the curvature bound is added to the diagonal (Levenberg and Marquardt), less after every good step.
     """
 
     def __init__(self, problem: Problem, theta: FloatArray, mu: FloatArray) -> None:
@@ -221,7 +221,7 @@ class _State:
         self._bound: FloatArray | None = None
 
     def propose(self, H: FloatArray, exact: bool) -> tuple[FloatArray, float]:
-        """The step to the minimum of the damped model, and the decrease of P that its slope promises."""
+        """Return the step to the minimum of the damped model, and the predicted decrease of P to first order."""
         if self.damping:
             H = H.copy()
             at = np.arange(len(H) - 1)
@@ -233,7 +233,7 @@ class _State:
         return delta, -(dot(self.g, delta) + penalty.l1 * grown)
 
     def bound(self, H: FloatArray) -> FloatArray:
-        """Diagonal of a Hessian with every curvature at its bound (that of the present one if there is none)."""
+        """Diagonal of the Hessian with every curvature at its bound; if unbounded, from the current Hessian."""
         if self._bound is None:
             squares, sums, count = self.problem.moments(weighted=False)
             weight = self.problem.data.weight
@@ -243,11 +243,11 @@ class _State:
         return self._bound if len(self._bound) else np.diag(H)[:-1] + np.trace(H)
 
     def majorise(self, check: Callable[[], None]) -> None:
-        """Steps by secant curvatures while few rows have a curvature of their own.
+        """Make steps with secant curvatures while few rows have curvature.
 
-        A row on a straight tail has none, and a slope all the same. The parabola of curvature |l'(m)/(m - centre)|
-        through its point lies above the loss, so the minimum of the model with these is never worse than where it
-        began (iteratively reweighted least squares).
+        A row on a straight tail has a slope but no curvature. The parabola of curvature |l'(m)/(m - centre)| through
+        its point is a majorant of the loss, so the minimum of the model never increases P (iteratively reweighted
+        least squares).
         """
         problem = self.problem
         bound = problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300)
@@ -271,7 +271,7 @@ class _State:
         check: Callable[[], None],
         tried: Tried | None = None,
     ) -> bool:
-        """Take the step, shortened or damped if it must be; says whether P fell."""
+        """Take the step, shortened or damped if necessary; return whether P decreased."""
         for _ in range(DAMPINGS):
             if self._take(self.theta + delta, decrease, tried):
                 self.damping = 0.1 * self.damping if self.damping > 1e-5 else 0.0
@@ -288,7 +288,7 @@ class _State:
         return False
 
     def close(self, delta: FloatArray) -> tuple[FloatArray, Tried | None]:
-        """Closing sums after the step; on a cluster, the round also tries the step and shorter ones."""
+        """Return the closing sums after the step; on a cluster also the gradient there and P at shorter steps."""
         problem, trial, dual = self.problem, self.theta + delta, linearised(self.theta, delta)
         if not self.remote:
             return problem.closing(trial, dual), None
@@ -297,12 +297,12 @@ class _State:
         return tried.sums, tried
 
     def move(self, trial: FloatArray, tried: Tried | None) -> None:
-        """Go there, whatever P says."""
+        """Move to the trial point without testing P."""
         self.value, self.g = self._value_gradient(trial, tried)
         self.theta = trial
 
     def _value_gradient(self, trial: FloatArray, tried: Tried | None) -> tuple[float, FloatArray]:
-        """P and the gradient of its smooth part: a sweep, unless the point was tried."""
+        """Return P and the gradient of its smooth part: one pass, unless the point was already tried."""
         found = (tried.value, tried.g) if tried else self.problem.value_gradient(trial)
         return total(self.problem, trial, found[0]), found[1]
 
@@ -314,7 +314,7 @@ class _State:
         return True
 
     def _shorter(self, delta: FloatArray, tried: Tried | None) -> float:
-        """The best of sixteen steps along delta, P with its penalty."""
+        """Return the best of the step sizes SHORTER along delta. One pass."""
         values, _ = tried.along if tried else self.problem.along(self.theta, delta, SHORTER)
         w, dw = self.theta[:-1], delta[:-1]
         values = values + self.problem.penalty.l1 * np.abs(w + SHORTER[:, None] * dw).sum(axis=1)

@@ -1,12 +1,12 @@
-"""Absolute penalties on many features: solve on a few, test the others, add those that violate their condition.
+"""Working sets for L1 penalties: solve on a few features, and add those that violate their optimality condition.
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). At the optimum of the features in the working set one closing pass over
-all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` is rightly zero; the others join, the
-largest violations first, and the set at most doubles. The same pass gives the duality gap of the whole problem (v is
-scaled into the feasible box where l2 = 0), so the loop ends with a proof.
+all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` is zero at the optimum; the others join,
+the largest violations first, and the set at most doubles. The same pass gives the duality gap of the whole problem (if
+l2 = 0, v is scaled into the feasible box), so the loop ends with a proof.
 
-On a cluster rounds count more than operations: where the Hessian of all features is small enough for a message, all
-are taken at once, from the optimum of a pilot, and working sets are larger elsewhere.
+On a cluster rounds are more expensive than operations: if the Hessian of all features is small enough to be sent, all
+features are used from the start, at the optimum of a pilot; otherwise working sets are larger.
 
 References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
 """
@@ -29,33 +29,33 @@ from linsep.solvers.newton import native as native_newton
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, linearised
 
-ALL = 150  # features up to which all of them are the working set
-ALL_SPARSE = 500  # the same if rows are short
+ALL = 150  # number of features up to which the working set contains all
+ALL_SPARSE = 500  # that number for sparse data with short rows
 FEATURES = (
-    1000  # up to which Hessians of many of them are made where there are at least as many rows
+    1000  # up to this many, Hessians of many features are used if there are at least as many rows
 )
 ROWS_PER_FEATURE = (
-    4  # from which Hessians of all come first if half of the features violate optimality
+    4  # from this, Hessians of all features come first if half of them violate optimality
 )
-CHEAP_ROW = 40  # entries
-FIRST, FIRST_FEW = 40, 400  # of the working set to begin with, at least; on a cluster
+CHEAP_ROW = 40  # entries of a short row
+FIRST, FIRST_FEW = 40, 400  # smallest first working set; the second on a cluster
 MAX_ROUNDS = 60
-CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
-FEW_STEPS = 20  # of Newton's method, before the central path is tried
+CURVED = 0.5  # mean curvature, relative to its bound, below which a Newton model is unreliable
+FEW_STEPS = 20  # Newton steps before the central path is tried
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Working sets, each solved by prox-Newton."""
+    """Solve on growing working sets, each by prox-Newton or coordinate descent."""
     return _solve(problem, theta, stop, seed, native=False)
 
 
 def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """The whole fit in one native call on all features; working sets finish what it leaves open."""
+    """Fit in one native call on all features; if the gap stays above tol, continue with working sets."""
     return _solve(problem, theta, stop, seed, native=native_newton.ends_before(stop))
 
 
 def is_small(problem: Problem) -> bool:
-    """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
+    """Return whether the native fit applies, and a Hessian of all features costs no more than a few passes."""
     return native_l1.applies(problem) and _fits_hessian(problem)
 
 
@@ -77,7 +77,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
 
 
 def _start(problem: Problem, theta: FloatArray) -> FloatArray:
-    """Theta, or no features at all if that is better (a pass, unless theta is 0)."""
+    """Return theta, or the null model if that has a smaller objective. One pass, unless theta is 0."""
     null, least = null_model(problem)
     if not theta.any():
         return null
@@ -86,7 +86,7 @@ def _start(problem: Problem, theta: FloatArray) -> FloatArray:
 
 
 def _all_on_cluster(run: Run[Problem], theta: FloatArray, seed: int) -> bool:
-    """All features at once in few rounds, from the optimum of a pilot: whether the gap closed."""
+    """Solve on all features in few rounds, from the optimum of a pilot; return whether the gap closed."""
     problem, mu = run.problem, None
     if not theta.any():
         few = sampling.sub_problem(problem, newton_cluster.pilot_rows(problem.data), seed)
@@ -99,7 +99,7 @@ def _all_on_cluster(run: Run[Problem], theta: FloatArray, seed: int) -> bool:
 
 
 def _begin(run: Run[Problem], theta: FloatArray) -> bool:
-    """One closing pass at theta, or without features if that is better: whether it is optimal already."""
+    """Make a closing pass at theta, or at the null model if that is better; return whether the gap closed."""
     problem = run.problem
     null, least = null_model(problem)
     zero = np.zeros_like(null)
@@ -110,17 +110,17 @@ def _begin(run: Run[Problem], theta: FloatArray) -> bool:
         if run.close(null, linearised(null, zero)):
             return True
     if run.best is None:
-        problem.start(zero)  # says what is not finite
+        problem.start(zero)  # raises an error that names what is not finite
         return run.close(zero, linearised(zero, zero))
     return False
 
 
 def _rounds(run: Run[Problem], seed: int) -> bool:
-    """Working sets until the gap of all features closes; whether it did."""
+    """Solve by the methods that suit the problem, one after another; return whether the gap closed."""
     problem = run.problem
     if run.best is None:
         return False
-    # Columns of rows on disk are not at hand.
+    # Methods that read columns need rows in memory.
     if not (problem.native and problem.data.location is Location.MEMORY):
         return _by_hessians(run, seed, whole=False)
     tall = problem.data.d <= FEATURES and problem.data.n >= problem.data.d
@@ -130,8 +130,8 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     straight = problem.loss.straight_tails
     if (tall or straight or _fits_hessian(problem)) and _by_hessians(run, seed, whole):
         return True
-    # Where hardly a row has curvature left, Newton's steps are short; dependent columns cost a Hessian more digits
-    # than they cost descent.
+    # If hardly any row has curvature, Newton steps are short; and dependent columns cost a Hessian more digits than
+    # coordinate descent.
     if (
         (whole or _fits_hessian(problem))
         and not straight
@@ -143,7 +143,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
 
 
 def _mostly_support(run: Run[Problem]) -> bool:
-    """Whether dense rows are many, and half of the features violate optimality: Hessians of all come first then."""
+    """Return whether to start with Hessians of all features: many dense rows, and half of the features violate."""
     problem = run.problem
     data = problem.data
     if data.sparse or problem.loss.straight_tails or data.n < ROWS_PER_FEATURE * data.d:
@@ -153,7 +153,7 @@ def _mostly_support(run: Run[Problem]) -> bool:
 
 
 def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
-    """Prox-Newton on working sets, or on the ``whole`` from the beginning; whether the gap closed."""
+    """Run prox-Newton on working sets, or on all features if ``whole``; return whether the gap closed."""
     problem, tol = run.problem, run.stop.tol
     assert run.best is not None
     theta = run.best[1]
@@ -184,19 +184,19 @@ def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
         if not growing and goal <= inner * tol:
             if not gap < 0.7 * before and inner < 1e-4:
                 break
-            inner *= 0.1  # the set is right: what is left of the gap is inside
+            inner *= 0.1  # no feature is missing: the gap is due to the inner accuracy
         before = gap
     return False
 
 
 def _by_columns(run: Run[Problem], budget: float) -> bool:
-    """The methods that read columns, where they are the ones to take: whether the gap closed.
+    """Solve by methods that read columns, where they are suitable; return whether the gap closed.
 
-    ``budget`` is that of coordinate descent, in steps of prox-Newton.
+    ``budget`` limits coordinate descent [prox-Newton steps].
 
-    Losses with straight tails may have no curvature to go by: few rows of the Huber loss have any while the targets are
-    many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
-    model: the central path comes first, or after a few steps, and Newton's method continues where it ends.
+    Losses with straight tails may lack curvature: few rows of the Huber loss have any if the targets are many times its
+    width, and few rows of the Huberised hinge once the classes are separated. A Newton model is then useless: the
+    central path comes first, or after a few steps, and Newton's method continues from its end.
     """
     problem, straight = run.problem, run.problem.loss.straight_tails
     assert run.best is not None
@@ -216,14 +216,14 @@ def _by_columns(run: Run[Problem], budget: float) -> bool:
 
 
 def _curvature_share(problem: Problem, theta: FloatArray) -> float:
-    """The sum of the curvatures at theta, as a share of its bound (a pass)."""
+    """Return the sum of the curvatures at theta relative to its bound. Two passes."""
     problem.value_gradient(theta)
     _, _, curvature = problem.moments()
     return curvature / (problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300))
 
 
 def _follow(run: Run[Problem]) -> bool:
-    """The central path from the best point, under penalties that come down from where no feature takes part."""
+    """Follow the central path from the best point, with decreasing penalties; return whether the gap closed."""
     assert run.best is not None
     columns = coordinate.Columns(run.problem, run.best[1])
     if not columns.theta[:-1].any():
@@ -232,7 +232,7 @@ def _follow(run: Run[Problem]) -> bool:
 
 
 def _fits_hessian(problem: Problem) -> bool:
-    """Whether one Hessian of all features costs no more than a few passes, or a round on a cluster."""
+    """Return whether a Hessian of all features costs no more than a few passes, or a round on a cluster."""
     data = problem.data
     if data.d <= ALL:
         return True
@@ -243,7 +243,7 @@ def _fits_hessian(problem: Problem) -> bool:
 
 
 def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
-    """The support and the features with the largest |v_j|, at most as many again."""
+    """Return the next working set: the support and the features with the largest |v_j|, at most doubled."""
     d = problem.data.d
     if _fits_hessian(problem):
         return np.arange(d)
@@ -253,7 +253,7 @@ def _grow(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArr
     rank = score.copy()
     rank[support] = np.inf
     eager = int((rank > problem.penalty.l1).sum())
-    # those below l1 that come close may want in next: a few of them spare a round
+    # a few features with |v_j| just below l1 are included, because they may violate l1 in the next round
     size = min(d, max(room, min(eager, 2 * room)))
     return np.sort(np.argpartition(-rank, size - 1)[:size])
 
@@ -267,7 +267,7 @@ def _solve_on(
     seed: int,
     mu: FloatArray | None,
 ) -> prox_newton.Outcome:
-    """The problem on the chosen features; ``mu`` is a point amid the rows, if one is known."""
+    """Solve on the chosen features by prox-Newton; ``mu`` is a centre of the rows, if known."""
     data = problem.data
     whole = len(chosen) == data.d
     sub = problem

@@ -1,19 +1,19 @@
-"""Proximal points in the dual, each by semismooth Newton, for the multiclass hinge of Crammer and Singer.
+"""Proximal point method in the dual, with semismooth Newton steps, for the multiclass hinge of Crammer and Singer.
 
 ::
 
     min_W  lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},     z_i = W'(x_i, 1)
     max_p  sum_i s_i (1 - p_{i,y_i}) - |V|^2/(2 lam),   V = sum_i s_i x_i (onehot(y_i) - p_i)',   p_i in the simplex
 
-The dual is solved by the proximal point method: subtract s_i |p_i - p0_i|^2/(2 sigma), solve, let p0 be the answer,
-raise sigma. In the primal that replaces the loss by one that is smooth and made of parabolas (kernels/
-softmax/crammer_singer.hpp). Newton's method with an exact line search solves it; its Hessian,
+The dual is solved by the proximal point method: subtract s_i |p_i - p0_i|^2/(2 sigma), solve, set p0 to the solution,
+increase sigma. In the primal this replaces the loss by a smooth, piecewise quadratic one (kernels/
+softmax/crammer_singer.hpp), which is minimised by Newton's method with an exact line search. Its Hessian,
 
     lam + sigma sum_i s_i (diag a_i - a_i a_i'/|a_i|) (x) (x_i, 1)(x_i, 1)',     a_i: the classes with p_ic > 0,
 
-sees only the rows with two active classes or more, which are few near the optimum. The p at an answer are a
-feasible dual point, so every round yields a duality gap. The convergence in sigma is linear with a
-rate as good as one likes (Rockafellar 1976), whatever the scaling of X and however large C.
+involves only the rows with at least two active classes, which are few near the optimum. The p at a solution are a
+feasible dual point, so every round gives a duality gap. Convergence is linear, with a rate that becomes
+arbitrarily fast as sigma grows (Rockafellar 1976), for any scaling of X and any C.
 
 Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semismooth Newton).
 """
@@ -36,33 +36,33 @@ from linsep.solvers.multiclass.softmax import sample
 from linsep.solvers.multiclass.softmax_directions import zero_sum
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
-_FIRST = 1.0  # sigma: scores within about 1 of the lead share p
-_CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
-_GOOD_START = 0.4  # relative gap up to which a start is better than none
-_WARM = 60.0  # times the first sigma, from a good start
-_MOST = 1e9  # sigma: beyond, p is rounding
+_FIRST = 1.0  # largest initial sigma: classes with scores within about 1 of the best are active
+_CURVED = 30.0  # largest curvature sigma |x|^2 of the first smoothed losses, in units of lam
+_GOOD_START = 0.4  # largest relative gap of a useful warm start
+_WARM = 60.0  # factor on the initial sigma for a warm start
+_MOST = 1e9  # largest sigma: beyond it p is dominated by rounding
 _MAX_ROUNDS = 60
-_MAX_STEPS = 50  # of Newton's method in a round
-_INNER = 0.1  # decrement that ends a round, as a share of its proximal part
-_SLOPE = 0.1  # of a line search, as a share of the first one
+_MAX_STEPS = 50  # Newton steps in a round
+_INNER = 0.1  # squared decrement that ends a round, relative to the proximal term
+_SLOPE = 0.1  # final slope of a line search, relative to the first one
 _TRIALS = 40
-_WAYS = 3  # to solve Newton's systems
-_NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
-_POLISH = 1_000_000  # n d k below which the answer is taken to working precision
-_POLISH_UNKNOWNS = 2000  # (d + 1) k up to which it is
-_FINE = 1e-13  # relative gap of that
-_FITTED = 0.99  # share of the penalty in P
-_HAIR = 2.0**-36
-_BLUR = 1e-11  # slack, as a share of the value, that may be made of rounding
-_STALLS = 3  # rounds without a better gap that are enough
-_PILOT_WORK = 4_000_000  # n d k from which a pilot on some rows pays
-_PILOT_ROWS = 20  # per unknown
-_PILOT_SHARE = 0.2  # of the rows, at most
+_WAYS = 3  # number of methods for the Newton systems
+_NOISE = 1e-14  # squared decrement, relative to the objective, that is below its rounding error
+_POLISH = 1_000_000  # n d k below which the solution is computed to working precision
+_POLISH_UNKNOWNS = 2000  # largest (d + 1) k for that
+_FINE = 1e-13  # relative gap of such a solution
+_FITTED = 0.99  # share of the penalty in P from which (nearly) all rows are fitted
+_HAIR = 2.0**-36  # smallest relative stretch of W then
+_BLUR = 1e-11  # slack, relative to the objective, that may be rounding error
+_STALLS = 3  # rounds without a better gap before the method ends
+_PILOT_WORK = 4_000_000  # n d k from which a pilot pays
+_PILOT_ROWS = 20  # rows of a pilot per unknown
+_PILOT_SHARE = 0.2  # largest share of the rows in a pilot
 _PILOT_TOL = 1e-2
 
 
 class _Rounds:
-    """State of the method: W with its scores, the centre p0 and its own p."""
+    """State of the method: W with its scores, the proximal centre p0 and the current p."""
 
     def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
         self.run, self.problem, self.W = run, run.problem, W
@@ -77,7 +77,7 @@ class _Rounds:
             self._begin_at(W)
 
     def _begin_at(self, W: FloatArray) -> None:
-        """Begin from W with its own p as the centre, unless W = 0, whose value is known, is better."""
+        """Start from W with its p as the proximal centre, unless W = 0, whose objective is known, is better."""
         problem, weight = self.problem, self.problem.data.weight
         with np.errstate(over="ignore", invalid="ignore"):
             Z = problem.scores(W)
@@ -91,7 +91,7 @@ class _Rounds:
         self.centre, self.P = self.P, self.centre
 
     def solve(self) -> Solution:
-        """Rounds until the gap closes, stalls at working precision, or a limit is reached."""
+        """Run rounds until the gap closes, stalls at working precision, or a limit is reached."""
         run, status, stalls, best = self.run, Status.WORKING_PRECISION, 0, np.inf
         try:
             with run.in_time():
@@ -125,7 +125,7 @@ class _Rounds:
         return run.solution(status, self._primal(), self._dual())
 
     def _close(self) -> bool:
-        """Whether the gap is closed at W, by its own dual point or by the best so far."""
+        """Return whether the gap closes at W, with its own dual point or with the best so far."""
         run, at = self.run, self._primal()
         if run.close(at, self._dual()):
             return True
@@ -137,9 +137,9 @@ class _Rounds:
         )
 
     def _round(self) -> int:
-        """Minimise the smoothed objective; the number of Newton steps."""
+        """Minimise the smoothed objective; return the number of Newton steps."""
         problem = self.problem
-        self.Z = problem.scores(self.W)  # steps added to it have left their roundings
+        self.Z = problem.scores(self.W)  # removes the rounding errors accumulated by the steps
         loss, _, self.moved, self.slack = problem.smooth(
             self.Z, None, 0.0, self.centre, self.sigma, self.P
         )
@@ -156,9 +156,7 @@ class _Rounds:
             t, decrement = self._step(g)
             if t == 0.0:
                 break
-            if (
-                decrement <= _NOISE * self.value
-            ):  # only the residual can tell whether a step was of use
+            if decrement <= _NOISE * self.value:  # progress is visible only in the residual
                 residual = self._residual(g)
                 stalls = 0 if residual <= 0.5 * least else stalls + 1
                 least = min(least, residual)
@@ -166,7 +164,7 @@ class _Rounds:
         return steps
 
     def _step(self, g: FloatArray) -> tuple[float, float]:
-        """One step of Newton's method: its length (0 if none of the ways to solve for it led down) and decrement."""
+        """Make a Newton step; return its size (0 if no method gave a descent direction) and squared decrement."""
         decrement = np.inf
         for failed in range(_WAYS):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -178,24 +176,24 @@ class _Rounds:
         return 0.0, decrement
 
     def _residual(self, g: FloatArray) -> float:
-        """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
+        """Decrease |g_w|^2/(2 lam) of the dual value due to the gradient of the weights."""
         return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
 
     def _smoothing_allowance(self) -> float:
-        """The share of the gap that smoothing may keep open."""
+        """Largest gap due to smoothing that is accepted."""
         return 0.3 * self.tol * self.value
 
     def _ends_round(self, g: FloatArray, decrement: float) -> bool:
-        """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
+        """Return whether the round is over: the gap will close, or only a larger sigma can close it."""
         allowed, residual = self._smoothing_allowance(), self._residual(g)
         if self.slack > allowed:
             return decrement <= _INNER * self.moved and residual <= self.slack
         return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
 
     def _search(self, D: FloatArray, decrement: float) -> float:
-        """Move along D to where the slope is small: convex, so the slopes enclose the minimum.
+        """Line search along D to a small slope; the objective is convex, so the slopes bracket the minimum.
 
-        The length of the step; 0, and no move, if the objective would rise.
+        Returns the step size; 0, without a move, if the objective would increase.
         """
         problem, dZ = self.problem, self.problem.scores(D)
         lam, t = problem.lam, 1.0
@@ -229,10 +227,10 @@ class _Rounds:
         return t
 
     def _primal(self) -> FloatArray:
-        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding.
+        """Return W, scaled up slightly if (nearly) all rows are fitted: rounding then gives rows on the margin no loss.
 
-        Their leads are 0 up to the rounding of the scores, (d + 6) u (|x|.|w| + |b|), of either class. A stretch by
-        more than twice that makes them negative for certain, and costs the penalty twice its share.
+        Their losses are 0 up to the rounding of the scores of both classes, (d + 6) u (|x|.|w| + |b|) each. Scaling by
+        more than twice that removes them, and increases the penalty by twice the relative change.
         """
         problem, W = self.problem, self.W
         if not problem.penalty_value(W) >= _FITTED * self.value:
@@ -249,10 +247,10 @@ class _Rounds:
 
 
 def _first_sigma(problem: MaxMarginProblem) -> float:
-    """A sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
+    """Return a sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
 
-    Where C is large and the classes are separable, the p off the labels are of order lam/|x|^2; with a much
-    larger sigma the rows change their active classes at every step of Newton's method.
+    If C is large and the classes are separable, p off the labels is of order lam/|x|^2; with a much larger sigma the
+    rows change their active classes at every Newton step.
     """
     moments, d, n = problem.moments(), problem.data.d, problem.data.n
     mean = moments[d : 2 * d] / n
@@ -263,7 +261,7 @@ def _first_sigma(problem: MaxMarginProblem) -> float:
 
 
 def _growth(steps: int) -> float:
-    """Factor on sigma for the next round: less after a round of many steps, more after one of two."""
+    """Factor on sigma for the next round: smaller after a round with many steps, larger after one with two."""
     return 25.0 if steps <= 2 else 5.0 if steps < 10 else 2.0 if steps < 30 else 1.0
 
 
@@ -279,7 +277,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
 
 
 def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
-    """Coordinate ascent, and rounds from where it gets slow, or from zero if that is far from the optimum."""
+    """Run coordinate ascent, then proximal rounds from its point, or from zero if its gap is large."""
     ascent = crammer_singer_ascent.Ascent(run, seed)
     try:
         with run.in_time():
@@ -302,7 +300,7 @@ def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
 def _pilot(
     problem: MaxMarginProblem, W: FloatArray, run: Run[MaxMarginProblem], seed: int
 ) -> FloatArray:
-    """A start from a sample of many rows, solved roughly."""
+    """Return a start from a roughly solved pilot if there are many rows; else W."""
     data = problem.data
     m = max(4096, _PILOT_ROWS * problem.order * problem.k)
     if W.any() or data.n_entries * problem.k < _PILOT_WORK or m > _PILOT_SHARE * data.n:

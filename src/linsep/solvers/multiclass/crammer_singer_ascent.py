@@ -1,12 +1,12 @@
-"""Dual coordinate ascent for the multiclass hinge: the beginning of fits in which Newton's systems are large.
+"""Dual coordinate ascent for the multiclass hinge, the first phase of fits with large Newton systems.
 
-One row after the other, its p is moved to the maximiser of the dual, a projection on the simplex
-(kernels/softmax/crammer_singer.hpp), while W = V/lam is kept in step. The intercepts are left to an augmented
-Lagrangian: scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so
-that e vanishes in the limit: exact intercepts, not penalised ones.
+For one row after another, p is set to the maximiser of the dual, a projection on the simplex
+(kernels/softmax/crammer_singer.hpp), and W = V/lam is updated. The intercepts are handled by an augmented Lagrangian:
+scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so that e
+vanishes in the limit and the intercepts are exact and unpenalised.
 
-An epoch adds up the slacks that the rows had when their turn came; they predict the duality gap. Newton's method takes
-over once the epochs that are left, at the rate of the last ones, would take longer than it does.
+An epoch sums the slack of each row at its visit, which predicts the duality gap. Newton's method takes over once the
+remaining epochs, predicted from the recent rate, would take longer than it does.
 
 Keerthi, Sundararajan, Chang, Hsieh, Lin 2008 (the method); Hestenes 1969, Powell 1969 (augmented Lagrangian).
 """
@@ -23,33 +23,33 @@ from linsep.problem import MaxMarginProblem
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point
 from linsep.solvers.run import Run
 
-_NEWTON_STEPS = 12  # that a fit takes without ascent, about
-_LEAST_BUDGET = 40.0  # epochs as dear as these steps, from which ascent is worth a try
-_MOST_BUDGET = 800.0  # epochs that may be left
-# Price of the Hessian of some of the rows, and of its factor, in multiply-adds of an epoch: they run faster.
+_NEWTON_STEPS = 12  # typical number of Newton steps of a fit without ascent
+_LEAST_BUDGET = 40.0  # cost of these steps [epochs] from which ascent is tried
+_MOST_BUDGET = 800.0  # largest budget [epochs]
+# Cost of a multiply-add of the Hessian of some rows, and of its factor, relative to one of an epoch.
 _GRAM_PRICE, _FACTOR_PRICE = 0.017, 0.023
 _EPOCHS = 500
-_STIFFNESS = 0.1  # of the intercepts, in units of mean |x|^2/lam
-_BUCKET = 2  # rows that are visited together
-_SPARE = 10  # epochs between closing passes while the gap is not predicted to be near tol
-_WINDOW = 25  # epochs over which progress is judged: it comes in leaps
-_PER_CALL = 1_000_000  # multiply-adds between two looks at the limits
+_STIFFNESS = 0.1  # augmented Lagrangian factor r of the intercepts, in units of mean |x|^2/lam
+_BUCKET = 2  # consecutive rows that are visited together
+_SPARE = 10  # epochs between closing passes while the predicted gap is far above tol
+_WINDOW = 25  # epochs over which the rate is measured: progress is uneven
+_PER_CALL = 1_000_000  # multiply-adds between two checks of the limits
 
 
 def _budget(problem: MaxMarginProblem) -> float:
-    """Epochs that take as long as Newton's method alone does, about."""
+    """Approximate cost of Newton's method alone [epochs], at most _MOST_BUDGET."""
     unknowns = problem.order * problem.k
     step = _GRAM_PRICE * unknowns + _FACTOR_PRICE * unknowns * unknowns / problem.data.n
     return min(_NEWTON_STEPS * step, _MOST_BUDGET)
 
 
 def prefers(problem: MaxMarginProblem) -> bool:
-    """Whether to begin with ascent: rows in memory as the kernels read them, and large Newton systems."""
+    """Return whether to start with ascent: one block of rows in memory, and large Newton systems."""
     return problem.data.whole is not None and _budget(problem) >= _LEAST_BUDGET
 
 
 class Ascent:
-    """P (n, K) and W (d+1, K) with its state: class sums e, and the slacks of the last epoch."""
+    """State of the ascent: P (n, K), W (d+1, K), class sums e, and the slacks of the epochs."""
 
     def __init__(self, run: Run[MaxMarginProblem], seed: int) -> None:
         self.run, self.problem, self.seed = run, run.problem, seed
@@ -65,7 +65,7 @@ class Ascent:
         self.slacks: list[float] = []
 
     def climb(self) -> bool:
-        """Epochs until the gap closes (True), or progress is slow."""
+        """Run epochs until the gap closes (True) or progress is slow (False)."""
         run, closed, budget = self.run, 0, _budget(self.problem)
         if not np.isfinite(self.norms).all():
             return False
@@ -82,7 +82,7 @@ class Ascent:
         return False
 
     def _epochs_left(self, goal: float) -> float:
-        """Epochs until the slack is at the goal, at the rate of the last ones; 0 while that is unknown."""
+        """Predict the epochs until the slack reaches the goal, from the recent rate; 0 while that is unknown."""
         slack = self.slacks[-1]
         if len(self.slacks) <= _WINDOW or slack <= goal:
             return 0.0
@@ -90,13 +90,13 @@ class Ascent:
         return math.log(slack / max(goal, 1e-300)) / rate if rate > 0.0 else math.inf
 
     def at(self) -> FloatArray:
-        """W (d+1, k) as the last rows saw it."""
+        """Return W (d+1, k) with the current intercepts b0 + r e."""
         W = self.W[:, : self.problem.k].copy()
         W[-1] += self.stiffness * self.state[: self.problem.k]
         return W
 
     def _epoch(self, number: int) -> None:
-        """One visit to every row in a new order, then the new multiplier."""
+        """Visit every row in a new random order, then update the multiplier b0."""
         problem, count = self.problem, len(self.order)
         problem.passes += 1
         _kernels.shuffle(self.order, (self.seed * 0x9E3779B1 + number) % 2**64)
@@ -111,7 +111,7 @@ class Ascent:
         self.slacks.append(float(self.state[-1]))
 
     def _primal_below(self) -> float:
-        """About the objective: twice the penalty is the gain of p less the slacks."""
+        """Estimate of the objective from below: the dual value at P."""
         k, labels, weight = self.problem.k, self.problem.data.labels, self.problem.data.weight
         assert labels is not None
         off = 1.0 - self.P[np.arange(len(labels)), labels]

@@ -1,4 +1,4 @@
-"""The Newton systems of the smoothed multiclass hinge: factorised in W, factorised in p, or conjugate gradients.
+"""Solve the Newton systems of the smoothed multiclass hinge: factorised in W or in p, or by conjugate gradients.
 
 H = lam + sigma sum_i s_i A_i (x) (x_i, 1)(x_i, 1)', A_i = diag a - a a'/|a|, over the rows with |a| >= 2 active
 classes. H has (d + 1) k rows; the p of the active classes have m = sum (|a_i| - 1) degrees of freedom. Near the optimum
@@ -21,12 +21,12 @@ from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.linalg.row_products import centred_rows, row_products
 from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
 
-_ORDER = 4000  # of a matrix that is factorised
+_ORDER = 4000  # largest order of a matrix that is factorised
 _PRODUCTS = 1000
-_PER_UNKNOWN = 3  # products for each unknown, of which one would do without rounding
-_USUAL = 300  # products that conjugate gradients are expected to take
-_RELATIVE = 1e-3  # residual of theirs
-_FLAT = 1e-9  # ridge of the intercepts, as a share of the largest curvature that all rows can have, sigma sum s
+_PER_UNKNOWN = 3  # largest number of products per unknown; without rounding one would suffice
+_USUAL = 300  # expected number of conjugate gradient products
+_RELATIVE = 1e-3  # relative residual of conjugate gradients
+_FLAT = 1e-9  # ridge of the intercepts relative to sigma sum s, an upper bound of their curvature
 
 
 def newton_step(
@@ -37,7 +37,7 @@ def newton_step(
     check: Callable[[], None],
     failed: int = 0,
 ) -> FloatArray:
-    """D (d+1, k) with H D = -g, by whichever way costs least; by the next one where so many have failed."""
+    """Return D (d+1, k) with H D = -g, by the cheapest method, or by the next one after ``failed`` failures."""
     data, k, weight = problem.data, problem.k, problem.data.weight
     active = P[:, :k] > 0.0
     has_curvature = active.sum(axis=1) > 1
@@ -67,7 +67,7 @@ def newton_step(
 
 
 def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
-    """-g in the coordinates (w, c), c = b + mu.w."""
+    """Return -g, projected to zero sums over the classes, in the coordinates (w, c), c = b + mu.w."""
     R = zero_sum(-g)
     R[:-1] -= np.outer(mu, R[-1])
     return R
@@ -81,7 +81,8 @@ def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> Floa
     c, j = np.arange(k), np.arange(order)
     blocks[c, -1, c, -1] += intercept_ridge
     weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
-    blocks[:, j, :, j] += weight[:, None, None]  # on sums over the classes: the right side has none
+    # Make H definite on equal columns, on which the right-hand side vanishes.
+    blocks[:, j, :, j] += weight[:, None, None]
     R = _centre(g, mu)
     D = np.ascontiguousarray(Factor(H, definite=True).solve(R.T.ravel()).reshape(k, order).T)
     D[-1] -= mu @ D[:-1]
@@ -89,9 +90,9 @@ def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> Floa
 
 
 def _basis(active: np.ndarray) -> tuple[FloatArray, np.ndarray]:
-    """F as rows (m, k), and the row of X that each belongs to.
+    """Return F' as an array (m, k), and the row of X to which each of its rows belongs.
 
-    The columns of F_i are orthonormal and span the vectors on the active classes that sum to zero: Helmert's,
+    The columns of F_i are orthonormal and span the vectors on the active classes that sum to zero: Helmert contrasts,
     whose t-th compares the t-th active class with the mean of those before it.
     """
     rows, classes = np.nonzero(active)
@@ -115,7 +116,7 @@ def _in_p(
     g: FloatArray,
     intercept_ridge: float,
 ) -> FloatArray:
-    """Newton step by the system for the active p."""
+    """Newton step by a factorisation of the system for the active p."""
     lam, mu = problem.lam, curved.centre()
     X = centred_rows(curved.data.X, mu)
     K = row_products(X)
@@ -123,7 +124,7 @@ def _in_p(
     count = active.sum(axis=1)
     weight = curved.data.weight
     assert weight is not None
-    stiff = (weight / count)[row]  # sigma s: the sample counts each row sigma |a| times
+    stiff = (weight / count)[row]  # sigma s: the weights of ``curved`` are sigma s |a|
     S = K[np.ix_(row, row)] * (F @ F.T) / lam
     S[np.diag_indices(len(S))] += 1.0 / stiff
     R = _centre(g, mu)

@@ -1,4 +1,4 @@
-"""Dual points of the multiclass hinge: from the p of a solver to U."""
+"""Feasible dual points U of the multiclass hinge from the p of a solver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linsep.solution import Explicit
 
 
 def dual_point(problem: MaxMarginProblem, P: FloatArray) -> Explicit:
-    """U = onehot(y) - p for P (n, K), its entries off the label as they are and the label's minus their sum."""
+    """Return U = onehot(y) - p for P (n, K); the entry of the label is minus the sum of the others."""
     labels, weight = problem.data.labels, problem.data.weight
     assert labels is not None
     P = P[:, : problem.k]
@@ -29,9 +29,9 @@ def _close_rows(U: FloatArray, labels: IntArray) -> None:
 
 
 def _balance(U: FloatArray, active: BoolArray, labels: IntArray, weight: FloatArray | None) -> None:
-    """Make the class sums of s U vanish along the active classes, as a shift of the intercepts would.
+    """Make the class sums of s U vanish by changes in the active classes, as a shift of the intercepts would.
 
-    Left alone if that leaves the simplex; the certificate then pays for the class sums.
+    U is left unchanged if that would leave the simplex; the class sums then enlarge the gap of the certificate.
     """
     rows = np.flatnonzero(active.sum(axis=1) > 1)
     s = np.ones(len(U)) if weight is None else weight

@@ -6,11 +6,11 @@
 
 A step D at W gives the dual point p~ = p + (diag p - p p') dz. The Newton equations make X'(s U), U = onehot(y) - p~,
 equal to lam (W + D) up to the residual of the linear solve, so the duality gap is the Fenchel-Young slack of
-the losses, of fourth order in the step. Far from the optimum steps are rough; the pass that closes the gap
-takes the place of a sweep once the step is short. From W = 0 the unit step is nearly always good (logsumexp
-is self-concordant-like: Bach 2010); when P would not fall enough, one pass tries many shorter ones.
+the losses, of fourth order in the step. Far from the optimum steps are computed roughly; once the step is short, a
+closing pass replaces a sweep. From W = 0 the unit step is nearly always good (logsumexp is self-concordant-like: Bach
+2010); if P does not decrease enough, one pass evaluates many shorter steps.
 
-Many rows per feature: a pilot on a sample of the rows, in which every class is present, is solved first.
+With many rows per feature, a pilot on a sample of the rows in which every class is present is solved first.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from linsep.solvers.run import LimitReached, Run
 from linsep.solvers.sampling import bounded, draw_by_class, evenly
 
 MAX_STEPS = 200
-_POLISH = 1_000_000  # n d k below which the answer is taken to working precision
-_FINE = 1e-13  # decrement, as a share of P, of a polished answer
-_FINEST = 1e-18  # the same without a penalty, where only the step itself can prove anything
+_POLISH = 1_000_000  # n d k below which the solution is computed to working precision
+_FINE = 1e-13  # squared decrement, relative to P, of such a solution
+_FINEST = 1e-18  # without a penalty, where the certificate depends on the step itself
 _CLOSING_DECREMENT = 0.3  # the gap after a step is up to ten times the square of its decrement
-# A penalty below this share of P is weak; the closing decrement then.
+# Share of P below which a penalty is weak, and the closing decrement then.
 _WEAK_PENALTY, _CLOSING_DECREMENT_WEAK = 1e-5, 1e-3
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
-_MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
-_PILOT_SHARE_FEW = 0.5  # of the rows, likewise
-_PILOT_ENTRIES_FEW = 1 << 20  # of a pilot, likewise: 8 MB at least
+_MOST_EXACT_FEW = 1500  # on a cluster: largest number of unknowns of a factorised Hessian
+_PILOT_SHARE_FEW = 0.5  # on a cluster: largest share of the rows in a pilot
+_PILOT_ENTRIES_FEW = 1 << 20  # on a cluster: smallest pilot [entries], 8 MB
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
-_PILOT_SHARE = 0.15  # of the rows, at most
-_SAMPLE_ROWS = 8  # per feature, for the preconditioner
+_PILOT_SHARE = 0.15  # largest share of the rows in a pilot
+_SAMPLE_ROWS = 8  # rows per feature in the sample for the preconditioner
 _SAMPLE_LEAST = 2048
-_SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
-_SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
+_SAMPLE_SHARE = 1 / 16  # largest share of the rows: the sample is in memory even if X is on disk
+_SAMPLE_PRICE = 3  # cost of the blocks [products] above which the sample is smaller
 _PACKED_WORK = 20_000_000  # n d k from which the Kronecker preconditioner pays
-_KEPT = 1 << 23  # probabilities that are kept: 64 MB; more are computed again in every product
-_MOST_FEATURES = 4096  # whose covariance is decomposed: of more, only what as many rows span
-_COVARIANCE_PRICE = 4  # rows of the covariance may cost as much as two products
-_PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
-_COMMON = 100  # the same from which a sample of all rows will do
-_STALLS = 3  # steps of rounding noise that are enough
-_RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
+_KEPT = 1 << 23  # probabilities that are stored: 64 MB; more are recomputed in every product
+_MOST_FEATURES = 4096  # with more features the covariance is that of at most so many rows
+_COVARIANCE_PRICE = 4  # the covariance may use as many rows as cost two products
+_PER_CLASS = 20  # smallest number of rows of each class in a sample (all if there are fewer)
+_COMMON = 100  # expected rows of the rarest class from which a sample need not be stratified
+_STALLS = 3  # steps of rounding noise before the method ends
+_RECESSION = 8  # without a penalty: steps between checks whether a minimiser exists
 
 
 def _work(problem: CoupledProblem) -> int:
-    """Multiply-adds of a pass, up to a factor: n d k for dense rows."""
+    """Work of a pass up to a factor: n d k for dense rows."""
     return problem.data.n_entries * problem.k
 
 
@@ -74,9 +74,9 @@ def _is_small(problem: CoupledProblem) -> bool:
 
 
 def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
-    """The problem on about m rows, drawn evenly through each class and counted for those they stand for.
+    """Return the problem on about m rows, evenly spread in each class and weighted by the rows they represent.
 
-    Where no class is rare they are drawn from all rows alike.
+    If no class is rare, the rows are drawn without regard to the classes.
     """
     data, m = problem.data, bounded(m, problem.data)
     rng, counts = np.random.default_rng(seed), problem.data.counts(problem.k)
@@ -94,7 +94,7 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
 def _pilot(
     problem: CoupledProblem, W: FloatArray, run: Run[CoupledProblem], seed: int, few: bool
 ) -> tuple[FloatArray, FloatArray | None]:
-    """The optimum of a pilot to three digits, where that saves passes, and the centre of its rows."""
+    """Return the optimum of a pilot to three digits and the centre of its rows; W and None if it would not pay."""
     data, k = problem.data, problem.k
     m = max(data.n // 20, _PILOT_ROWS * data.d * (k - 1))
     if few:
@@ -111,7 +111,7 @@ def _pilot(
 
 
 class _Newton:
-    """Newton's method on one problem: where it stands, and the next step."""
+    """Newton's method on one problem: iterate, dual point and stopping state."""
 
     def __init__(
         self,
@@ -127,13 +127,13 @@ class _Newton:
         self.value, self.g = np.inf, W
         self.dual = Linearised(W, np.zeros_like(W))
         self.to_the_end = polish or self.lam == 0.0
-        self.fine = _FINEST if self.lam == 0.0 else _FINE  # of the last decrement, if to the end
+        self.fine = _FINEST if self.lam == 0.0 else _FINE  # last decrement if ``to_the_end``
         self.near = _CLOSING_DECREMENT * np.sqrt(run.stop.tol)
-        self.stalls = 0  # steps that found only rounding noise
+        self.stalls = 0  # steps whose decrease was rounding noise
         self.stuck = False
 
     def solve(self) -> Solution:
-        """Until the gap is closed, nothing moves any more, or a limit is reached."""
+        """Iterate until the gap closes, no step makes progress, or a limit is reached."""
         status = Status.WORKING_PRECISION
         try:
             with self.run.in_time():
@@ -157,7 +157,7 @@ class _Newton:
                     if not self._advance(D, decrement, step, last) or self.stalls >= _STALLS:
                         break
                 if status is not Status.CERTIFIED and self.lam > 0.0:
-                    if self.run.close(self.W, self.dual):  # nothing moves any more
+                    if self.run.close(self.W, self.dual):  # no step makes progress
                         status = Status.CERTIFIED
         except LimitReached as limit:
             status = limit.status
@@ -166,7 +166,7 @@ class _Newton:
         return self.run.solution(status, self.W, self.dual)
 
     def _start(self) -> None:
-        """The first evaluation; W = 0, whose value is known, is never worse than the start."""
+        """Evaluate the start; replace it by W = 0, whose objective is known, if that is better."""
         problem = self.problem
         self.value, self.g = problem.start(self.W)
         flat = np.log(problem.k) * problem.data.total_weight()
@@ -176,22 +176,22 @@ class _Newton:
         self.run.record(self.value)
 
     def _target(self) -> Target:
-        """The accuracy of the next step."""
+        """Return the required accuracy of the next step."""
         end, P = self.to_the_end, self.value
         relative = 1e-6 if end else 1e-9
         return Target(P, self.lam, self.run.stop.tol, self._last_decrement() * P, relative, end)
 
     def _last_decrement(self) -> float:
-        """Share of P below which the decrement of a last step lies.
+        """Squared decrement, relative to P, below which a step may be the last one.
 
-        Rows whose dual point leaves the simplex unbalance V, at the price of 1/lam: a weak penalty wants a step that
-        no row follows so far.
+        Rows whose dual point leaves the simplex change V, which adds to the gap in proportion to 1/lam. With a weak
+        penalty the last step must therefore be shorter.
         """
         weak = self.problem.penalty_value(self.W) < _WEAK_PENALTY * self.value
         return float(min(self.near, _CLOSING_DECREMENT_WEAK) if weak else self.near)
 
     def _finish(self, D: FloatArray, last: bool) -> bool:
-        """Take the step D if it is the last and closes the gap."""
+        """Try to close the gap with the step D if it is the last; return whether it closed."""
         self.dual = Linearised(self.W, D)
         if not last or self.lam == 0.0:
             return False
@@ -202,7 +202,7 @@ class _Newton:
         return False
 
     def _advance(self, D: FloatArray, decrement: float, step: int, last: bool) -> bool:
-        """Move along D; False at the end of the road."""
+        """Move along D; return False if the method ends."""
         problem, W = self.problem, self.W
         trial = W + D
         new, g = problem.value_gradient(trial)
@@ -225,7 +225,7 @@ class _Newton:
         return not ends
 
     def _shorter(self, D: FloatArray) -> FloatArray:
-        """The best of many steps along D: one pass."""
+        """Return the best point of many shorter steps along D. One pass."""
         self.run.check_limits()
         steps = 0.5 ** np.arange(1.0, 25.0)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -245,7 +245,7 @@ def _direction(
         return Exact(problem, centre)
     if problem.packed and problem.lam > 0.0 and _work(problem) > _PACKED_WORK:
         return _packed_direction(run, seed)
-    if data.location is Location.CLUSTER:  # products with a preconditioner that is made here
+    if data.location is Location.CLUSTER:  # the preconditioner is computed at the client
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
@@ -256,7 +256,7 @@ def _direction(
 
 
 def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGradients:
-    """Conjugate gradients for many features and classes, and what its sweeps must add up."""
+    """Set up conjugate gradients for many features and classes, and the sums that its sweeps need."""
     problem, data = run.problem, run.problem.data
     problem.sums_cross = True
     problem.keeps_probabilities = data.n * problem.k <= _KEPT
@@ -265,7 +265,7 @@ def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGra
 
 
 def _covariance(problem: CoupledProblem, seed: int) -> Covariance:
-    """The covariance of all rows or of a sample; of many features, by few rows and what they leave out."""
+    """Covariance of all rows or of a sample; with many features, in the span of few rows plus the mean rest."""
     data = problem.data
     if data.d > min(data.n, _MOST_FEATURES):
         at_hand = data.location is Location.MEMORY and data.n <= _MOST_FEATURES
@@ -293,9 +293,9 @@ def _every_other(problem: CoupledProblem, first: int) -> CoupledProblem:
 def solve(
     problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0, few: bool = False
 ) -> Solution:
-    """Newton's method from W (d+1, k); ``few``: few rounds count more than few operations."""
+    """Run Newton's method from W (d+1, k); ``few``: minimise rounds instead of operations, for a cluster."""
     run = Run(problem, stop)
-    W = zero_sum(W)  # shorter, and the same scores up to a number for each row
+    W = zero_sum(W)  # smaller norm, with the same scores up to a constant for each row
     at_hand = problem.data.whole is not None
     if _is_small(problem) and problem.lam > 0.0 and at_hand and not stop.limited:
         precise, at, dual, sums = problem.newton(W, MAX_STEPS)
@@ -305,7 +305,7 @@ def solve(
     start, centre = _pilot(problem, W, run, seed, few)
     method = _Newton(run, start, seed, polish, centre, few)
     solution = method.solve()
-    if method.stuck and W.any():  # a bad start: exponentials saturate, and H says nothing there
+    if method.stuck and W.any():  # bad start: saturated exponentials leave H without curvature
         solution = _Newton(run, np.zeros_like(W), seed, polish, centre, few).solve()
     return solution
 

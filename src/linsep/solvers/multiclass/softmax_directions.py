@@ -1,23 +1,23 @@
-"""The Newton system of the multinomial loss, H D = -g for D (d+1, k): factorised, or by conjugate gradients.
+"""Solve the Newton system of the multinomial loss, H D = -g for D (d+1, k), by a factorisation or conjugate gradients.
 
-H = sum_i s_i (diag p_i - p_i p_i') (x) (x_i, 1)(x_i, 1)' + lam on the weights. The losses do not see one vector
-added to all columns, and the penalty wants the columns to sum to zero: all of this lives in the space of zero
-sums, and is projected there, because rounding would be amplified outside (H is only lam there, however
+H = sum_i s_i (diag p_i - p_i p_i') (x) (x_i, 1)(x_i, 1)' + lam on the weights. The losses do not change if one vector
+is added to all columns, and at the minimum of the penalty the columns sum to zero: all vectors are therefore projected
+to zero sums over the classes, because rounding errors outside would be amplified (H is only lam there, however
 large X is).
 
 Exact: the k (k + 1)/2 Gram matrices of all pairs of classes, for few unknowns.
 
-Conjugate gradients, preconditioned by the blocks of H that belong to one class each. At W = 0 all p are 1/k and
-(X'SX/k + lam)^-1 for every class inverts H on the columns that sum to zero: one Gram serves all classes and
-the first step needs one product. Later the blocks of the classes differ, and are made anew once the
-products since the last time have cost as much as making them does. Blocks too large for that become diagonal.
+Conjugate gradients, preconditioned by the diagonal blocks of H, one for each class. At W = 0 all p are 1/k, and
+(X'SX/k + lam)^-1 for every class inverts H on columns that sum to zero: one Gram matrix serves all classes, and
+the first step needs one product. Later the blocks of the classes differ; they are recomputed once the products since
+the last time have cost as much as computing them. If the blocks are too large, the preconditioner is diagonal.
 
-Many features and classes: preconditioned by a Kronecker product (``softmax_kronecker``). Products are made in single
-precision: the next step, whose gradient is exact, repairs their rounding.
+Many features and classes: preconditioned by a Kronecker product (``softmax_kronecker``). Products are in single
+precision; the next step, whose gradient is in double precision, corrects their rounding errors.
 
-What the intercepts' equations lack after the last product is solved exactly in the intercepts alone (k x k): the
-class sums of the Newton-dual point then vanish, and the residual R of the weights enters the duality gap
-only by |R|^2/(2 lam).
+After the last product, the residual of the intercepts' equations is eliminated exactly by a step in the intercepts
+alone (k x k): the class sums of the Newton-dual point then vanish, and the residual R of the weights contributes
+|R|^2/(2 lam) to the duality gap.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, Inverse
 from linsep.solvers.multiclass.softmax_kronecker import Covariance, Kronecker
 
-MOST_EXACT = 150  # unknowns
-_BLOCK_ORDER = 2000  # features of a block that is inverted at all
-_BLOCK_NUMBERS = 20_000_000  # of all inverses
-_FACTORISED = 256  # order of a block up to which its factor is as quick as its inverse
+MOST_EXACT = 150  # largest number of unknowns of the factorised Hessian
+_BLOCK_ORDER = 2000  # largest order of a block that is inverted
+_BLOCK_NUMBERS = 20_000_000  # largest number of entries of all inverses
+_FACTORISED = 256  # order of a block up to which applying its factor is as fast as its inverse
 _AT_ONCE = 20_000_000  # n d k up to which the products of a step are made in one native call
-_SINGLE = 1e-5  # of its diagonal: if lam is as much, a large block is inverted in single precision
-_SPARSE_PENALTY = 6.0  # a scattered multiply-add of a sparse Gram, in those of a product
-_WORTH = 30  # products that the first block may cost: without it the first steps need more
-_PATIENCE = 0.5  # of the price of new blocks, in products of one step
+_SINGLE = 1e-5  # a block may be in single precision if lam is at least this times its diagonal
+_SPARSE_PENALTY = 6.0  # cost of a multiply-add of a sparse Gram matrix relative to one of a product
+_WORTH = 30  # cost [products] up to which the first block is computed: it saves more than that
+_PATIENCE = 0.5  # blocks are recomputed when the products of a step reach this times their cost
 _PRODUCTS = 1000
-_RELATIVE = 0.25  # residual of a step far from the optimum, in the norm of the preconditioner
+_RELATIVE = 0.25  # relative residual far from the optimum, in the norm of the preconditioner
 
 
 @dataclass(frozen=True)
 class Target:
-    """How accurate a step from a point of objective ``value`` must be.
+    """Required accuracy of a step from a point with objective ``value``.
 
-    Far from the optimum a rough solution does. From the decrement ``close`` on it is near, and |R|^2 must be at most
-    ``residual``, or the residual ``relative``, if that comes first: the gap after a last step is its slack, about the
-    square of the decrement, and |R|^2/(2 lam). ``to_the_end``: only the latter counts.
+    Far from the optimum a rough solution suffices. If the squared decrement is at most ``close``, |R|^2 must be at most
+    ``residual``, or the relative residual at most ``relative``: the gap after the last step is the Fenchel-Young slack,
+    about the square of the squared decrement, plus |R|^2/(2 lam). ``to_the_end``: only ``relative`` applies.
     """
 
     value: float
@@ -64,7 +64,7 @@ class Target:
     to_the_end: bool
 
     def is_short(self, decrement: float) -> bool:
-        """Whether a step of this decrement is a short one."""
+        """Return whether a step of this squared decrement is short."""
         return decrement <= self.close
 
     def residual(self, decrement: float) -> float:
@@ -75,19 +75,19 @@ class Target:
         return 2.0 * self.lam * self.value * slack
 
     def numbers(self) -> FloatArray:
-        """The numbers that the kernel reads: value, tol, close, and squared shares."""
+        """Return the parameters of the kernel: value, tol, close, squared relative residuals, to_the_end."""
         shares = _RELATIVE**2, self.relative**2, float(self.to_the_end)
         return np.array([self.value, self.tol, self.close, *shares])
 
 
 def zero_sum(V: FloatArray) -> FloatArray:
-    """V with the mean of its columns taken from each."""
+    """Subtract the mean of the columns of V from each column."""
     out: FloatArray = V - V.mean(axis=1, keepdims=True)
     return out
 
 
 class Exact:
-    """Factorises the whole Hessian of rows centred at ``mu``, or amid them."""
+    """Newton direction by a factorisation of the full Hessian, for rows centred at ``mu``."""
 
     def __init__(self, problem: CoupledProblem, mu: FloatArray | None = None) -> None:
         self.problem = problem
@@ -95,14 +95,14 @@ class Exact:
         problem.expect_hessian(self.mu)
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
-        """Return D."""
+        """Return the step D."""
         problem, mu = self.problem, self.mu
         order, k = problem.order, problem.k
         H = problem.hessian(mu)
         blocks = H.reshape(k, order, k, order)
         j = np.arange(order)
         weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
-        # On sums over the classes: the right side has none.
+        # Make H definite on equal columns, on which the right-hand side vanishes.
         blocks[:, j, :, j] += weight[:, None, None]
         R = zero_sum(-g)
         R[:-1] -= np.outer(mu, R[-1])
@@ -114,16 +114,16 @@ class Exact:
 
 
 class Blocks:
-    """M^-1, one (d+1)^2 block per class (or one for all), for rows centred at mu.
+    """Block preconditioner M^-1: one (d+1)^2 block per class, or one for all, for rows centred at mu.
 
-    Small blocks are factorised, large ones inverted: a row times a column is what kernels are good at.
+    Small blocks are factorised, large ones inverted, because matrix-vector products are fast in the kernels.
     """
 
     def __init__(self, G: FloatArray, mu: FloatArray, lam: float) -> None:
         m, order, _ = G.shape
         i = np.arange(order)
         G[:, i[:-1], i[:-1]] += lam
-        G[:, i, i] *= 1.0 + 1e-10  # dependent columns, classes that lost their weight
+        G[:, i, i] *= 1.0 + 1e-10  # for dependent columns and classes without curvature
         self.mu = mu
         self.factors: tuple[FloatArray, FloatArray] | None = None
         self._inverses: list[Inverse] = []
@@ -144,7 +144,7 @@ class Blocks:
         return out
 
     def __call__(self, R: FloatArray) -> FloatArray:
-        """M^-1 R."""
+        """Return M^-1 R."""
         right = R - np.append(self.mu, 0.0)[:, None] * R[-1]
         out = np.empty_like(R)
         for c, column in enumerate(np.ascontiguousarray(right.T)):
@@ -154,14 +154,15 @@ class Blocks:
 
 
 def _is_well_conditioned(A: FloatArray, lam: float) -> bool:
-    """Whether the penalty keeps A definite in single precision."""
+    """Return whether the penalty keeps A definite in single precision."""
     return lam >= _SINGLE * float(np.diagonal(A).max(initial=0.0))
 
 
 class Diagonal:
-    """M^-1 from the diagonals of the classes' blocks, for rows centred at the mean of the class's curvature.
+    """Diagonal preconditioner M^-1, for rows centred at the curvature-weighted mean of each class.
 
-    One pass for the mean of the classes serves all, each with its own mass: a pass for each takes longer than it saves.
+    One pass with the mean curvature serves all classes, scaled by the mass of each: separate passes cost more than they
+    save.
     """
 
     def __init__(self, moments: FloatArray, lam: float, fit_intercept: bool) -> None:
@@ -173,7 +174,7 @@ class Diagonal:
         self._size = np.where(size > 0.0, size, 1.0)
 
     def __call__(self, R: FloatArray) -> FloatArray:
-        """M^-1 R."""
+        """Return M^-1 R."""
         out = np.empty_like(R)
         out[:-1] = (R[:-1] - self._mean * R[-1]) / self._size
         out[-1] = R[-1] / self._mass - np.einsum("jc,jc->c", self._mean, out[:-1])
@@ -181,30 +182,30 @@ class Diagonal:
 
 
 def _balance(D: FloatArray, R: FloatArray, B: FloatArray) -> None:
-    """Solve what the residual R lacks in the intercepts' equations exactly, with their own Hessian B."""
-    B += np.trace(B) / len(B) ** 2  # the null space again
+    """Eliminate the residual R of the intercepts' equations by a step in the intercepts, with their Hessian B."""
+    B += np.trace(B) / len(B) ** 2  # make B definite on equal shifts of all intercepts
     D[-1] += Factor(B, definite=True).solve(R[-1])
 
 
 def _is_accurate(
     R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray
 ) -> bool:
-    """Whether a solution of this residual and decrement is accurate enough; rho: R.M^-1 R as a share of the first."""
+    """Return whether a solution with residual R is accurate enough; rho is R.M^-1 R relative to its first value."""
     if rho > _RELATIVE**2:
         return False
     if rho <= target.relative**2 or not target.is_short(decrement):
         return True
-    rest = R[:-1] - np.outer(mu, R[-1])  # as it will be when the intercepts have been solved for
+    rest = R[:-1] - np.outer(mu, R[-1])  # residual after the step in the intercepts
     return float(np.vdot(rest, rest)) <= target.residual(decrement)
 
 
 def block_count(problem: CoupledProblem) -> int:
-    """One block for each class, or one for all where those would be too many numbers."""
+    """Return the number of blocks: one for each class, or one for all if those would need too much memory."""
     return problem.k if problem.k * problem.order**2 <= _BLOCK_NUMBERS else 1
 
 
 def block_price(problem: CoupledProblem, rows: int) -> float:
-    """Cost of making one block from so many rows, in products with H."""
+    """Cost of computing one block from ``rows`` rows [products with H]; inf if it is too large."""
     if problem.order > _BLOCK_ORDER:
         return np.inf
     data = problem.data
@@ -214,7 +215,7 @@ def block_price(problem: CoupledProblem, rows: int) -> float:
 
 
 class ConjugateGradients:
-    """Truncated Newton steps; ``sample`` (the problem itself, or fewer rows) gives the preconditioner."""
+    """Truncated Newton steps; the preconditioner is computed from ``sample``, the problem or a subsample of it."""
 
     def __init__(
         self,
@@ -229,15 +230,15 @@ class ConjugateGradients:
         self._at_once = one and not limited and data.n_entries * problem.k <= _AT_ONCE
         self.mu = sample.centre()
         self.apply: Blocks | Diagonal | None = None
-        self._products = 0.0  # with a diagonal preconditioner
-        self._rounds = 0  # products of this step, or of the last one
+        self._products = 0.0  # products made with a diagonal preconditioner
+        self._rounds = 0  # products of the current step, or of the last one
         self._fresh = False
         self._shared_price = block_price(problem, sample.data.n)
         self._planes = block_count(problem)
         self._price = self._planes * self._shared_price
 
     def _refresh(self, W: FloatArray, first: bool) -> None:
-        """Make the preconditioner for the point W, the most expensive kind that pays."""
+        """Compute the preconditioner at W, of the most accurate kind that pays."""
         sample, lam = self.sample, self.problem.lam
         before = sample.passes
         if sample is not self.problem:
@@ -254,24 +255,24 @@ class ConjugateGradients:
                     h /= 1.0 - 1.0 / sample.k
             single = sample.order > _FACTORISED and self._allows_single(h)
             self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
-            self._products = np.inf  # never diagonal again
+            self._products = np.inf  # always blocks from now on
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
 
     def _allows_single(self, h: FloatArray) -> bool:
-        """Whether the penalty keeps blocks definite that are made in single precision."""
+        """Return whether the penalty keeps blocks in single precision definite."""
         squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
         return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
     def _is_outdated(self) -> bool:
-        """Whether better blocks pay: products have cost more than making them would."""
+        """Return whether new blocks pay: the products so far have cost as much (half as much, if there are blocks)."""
         if isinstance(self.apply, Diagonal):
             return self._products >= self._price
         return not self._fresh and self._rounds >= _PATIENCE * self._price
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
-        """Return D."""
+        """Return the step D."""
         self._fresh = False
         if not isinstance(self.apply, Blocks) or self._is_outdated():
             self._refresh(W, self.apply is None)
@@ -284,7 +285,7 @@ class ConjugateGradients:
     def _solve_at_once(
         self, W: FloatArray, g: FloatArray, target: Target
     ) -> tuple[FloatArray, FloatArray]:
-        """D and the residual -g - H D, by native products as long as one preconditioner serves."""
+        """Return D and the residual -g - H D, in one native call for each preconditioner."""
         D, R, first, done = np.zeros_like(g), zero_sum(-g), 0.0, False
         while not done and self._rounds < _PRODUCTS:
             assert isinstance(self.apply, Blocks) and self.apply.factors is not None
@@ -300,7 +301,7 @@ class ConjugateGradients:
         return D, R
 
     def _solve(self, W: FloatArray, g: FloatArray, target: Target) -> tuple[FloatArray, FloatArray]:
-        """D and the residual -g - H D."""
+        """Return D and the residual -g - H D."""
         assert self.apply is not None
         if self._at_once and isinstance(self.apply, Blocks) and self.apply.factors is not None:
             return self._solve_at_once(W, g, target)
@@ -336,17 +337,17 @@ class ConjugateGradients:
 class PackedConjugateGradients:
     """Truncated Newton steps for many features and classes, with the Kronecker preconditioner.
 
-    ``single``: products in single precision, until they no longer shorten the steps near the optimum.
+    ``single``: use products in single precision until the steps near the optimum no longer get shorter.
     """
 
     def __init__(
         self, problem: CoupledProblem, rows: Covariance, check: Callable[[], None], single: bool
     ) -> None:
         self.problem, self.rows, self._check, self._single = problem, rows, check, single
-        self._shortest = np.inf  # decrement of the steps near the optimum so far
+        self._shortest = np.inf  # smallest squared decrement of steps near the optimum
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
-        """Return D."""
+        """Return the step D."""
         problem, mu = self.problem, self.rows.mu
         S = problem.intercept_hessian()
         precondition = Kronecker(self.rows, problem.lam, S)
@@ -368,7 +369,7 @@ class PackedConjugateGradients:
         return zero_sum(at.x)
 
     def _watch(self, decrement: float, target: Target) -> None:
-        """Go over to double precision when steps near the optimum stop getting shorter."""
+        """Switch to double precision when steps near the optimum no longer get shorter."""
         if target.is_short(decrement):
             self._single = self._single and decrement <= 0.5 * self._shortest
             self._shortest = min(self._shortest, decrement)

@@ -1,7 +1,8 @@
-"""A preconditioner of the multinomial loss for many features and classes: S (x) A + lam.
+"""Kronecker preconditioner S (x) A + lam of the multinomial loss for many features and classes.
 
-S = sum s (diag p - p p') has the classes, A is the covariance of the rows; the sum is inverted in the eigenvectors of
-both. It is the Hessian exactly at W = 0, needs no pass for a new point, and A serves all points and all C.
+S = sum s (diag p - p p') is the Hessian of the intercepts (k, k), and A the covariance of the rows; the matrix is
+inverted by the eigendecompositions of both. At W = 0 it equals the Hessian. A new point needs no pass, and A is shared
+by all points and all C.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from linsep.arrays import FloatArray
 from linsep.problem.coupled import CoupledProblem
 from linsep.solvers.linalg.row_products import centred_rows, row_products
 
-_DEPENDENT = 1e-12  # share of the largest eigenvalue below which rows count as dependent
+_DEPENDENT = 1e-12  # eigenvalue, relative to the largest, below which rows count as dependent
 
 
 class Covariance:
     """Mean mu of the rows and their covariance A = Q diag(a) Q' + rest (I - Q Q').
 
-    Without an intercept mu is 0 and A holds second moments. With fewer rows than features Q has a column for each row,
-    and rest is 0: what the rows do not span has no variance.
+    Without an intercept mu is 0 and A are second moments. With fewer rows than features Q spans the rows and rest is 0:
+    the orthogonal complement has no variance.
     """
 
     def __init__(self, sample: CoupledProblem) -> None:
@@ -47,7 +48,7 @@ class Covariance:
         self.values = np.maximum(values, 0.0)
 
     def leave_out(self, others: CoupledProblem) -> None:
-        """Set rest to the mean variance of other rows outside of the span of Q."""
+        """Set rest to the mean variance of other rows per direction outside the span of Q."""
         Z = centred_rows(others.data.X, self.mu)
         inside = interrupts.dense_product(Z, self.vectors)
         variance = np.vdot(Z, Z) - np.vdot(inside, inside)
@@ -55,7 +56,7 @@ class Covariance:
 
 
 def _row_space(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The positive eigenvalues of Z'Z and their eigenvectors, by those of Z Z'."""
+    """Return the positive eigenvalues of Z'Z and their eigenvectors, computed from those of Z Z'."""
     values, vectors = interrupts.lapack(np.linalg.eigh, row_products(Z))
     kept = values > _DEPENDENT * max(values[-1], 0.0)
     values = values[kept]
@@ -63,7 +64,7 @@ def _row_space(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Kronecker:
-    """M^-1 for M = S (x) A + lam on the weights and S on the intercepts, in the coordinates x - mu."""
+    """Preconditioner M^-1 for M = S (x) A + lam on the weights and S on the intercepts, for rows centred at mu."""
 
     def __init__(self, rows: Covariance, lam: float, S: FloatArray) -> None:
         self.rows, self.lam = rows, lam
@@ -71,7 +72,7 @@ class Kronecker:
         self.values = np.maximum(values, 1e-12 * values[-1])
 
     def __call__(self, R: FloatArray) -> FloatArray:
-        """M^-1 R."""
+        """Return M^-1 R."""
         Q, U, mu = self.rows.vectors, self.vectors, self.rows.mu
         out = np.empty_like(R)
         turned = (R[:-1] - np.outer(mu, R[-1])) @ U

@@ -1,13 +1,13 @@
-"""Absolute penalties with the softmax: prox-Newton on the features that matter, all classes of a feature together.
+"""Prox-Newton on working sets for the softmax with an L1 penalty, with all classes of a feature together.
 
 ::
 
     min_W  l2/2 |W_w|^2 + l1 |W_w|_1 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),     z_i = W'(x_i, 1)
 
-As in ``solvers/l1/working_set.py`` and ``solvers/l1/prox_newton.py``, with matrices W (d+1, k): the quadratic model
-is that of all pairs of classes, the intercepts are eliminated from it (their Hessian does not see a number added to
-all of them, hence a pseudo-inverse), and the Newton-dual point p + (diag p - p p') dz of the last step closes the
-gap. On a cluster the fit begins at the optimum of a pilot, and Hessians come with the sweeps.
+The method is that of ``solvers/l1/working_set.py`` and ``solvers/l1/prox_newton.py``, with matrices W (d+1, k): the
+quadratic model includes all pairs of classes, the intercepts are eliminated from it (their Hessian is singular along
+equal shifts of all intercepts, hence a pseudo-inverse), and the Newton-dual point p + (diag p - p p') dz of the last
+step closes the gap. On a cluster the fit starts at the optimum of a pilot, and each sweep also computes the Hessian.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from linsep.solvers.multiclass import softmax, softmax_l1_columns
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.run import LimitReached, Run
 
-UNKNOWNS, UNKNOWNS_FEW = 600, 1500  # up to which all features are taken at once; on a cluster
-MOST = 4000  # unknowns of a working set
-FIRST = 20  # features to begin with
+UNKNOWNS, UNKNOWNS_FEW = 600, 1500  # largest d k for which all features are used; on a cluster
+MOST = 4000  # largest number of unknowns of a working set
+FIRST = 20  # smallest first working set [features]
 MAX_ROUNDS = 60
 MAX_STEPS = 60
-CLOSING_DECREASE = 0.05  # predicted decrease, as a share of P, below which the gap may have closed
-FINE = 1e-13
+CLOSING_DECREASE = 0.05  # predicted decrease, relative to P, below which the gap may have closed
+FINE = 1e-13  # decrease, relative to P, that is rounding noise
 _TINY = 1e-12
 
 
@@ -42,11 +42,11 @@ class _Point:
     W: FloatArray
     base: FloatArray
     step: FloatArray
-    sums: FloatArray | None = None  # of the closing pass
+    sums: FloatArray | None = None  # sums of the closing pass
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Working sets of features, each solved by prox-Newton."""
+    """Solve on growing working sets of features, each by prox-Newton."""
     run = Run(problem, stop)
     status, d, k = Status.WORKING_PRECISION, problem.data.d, problem.k
     W = W.copy()
@@ -86,7 +86,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                     if inner < 1e-4:
                         break
                 if wanting.any() and 2 * len(chosen) * k > MOST:
-                    status = Status.GIVEN_UP  # a model of that size is not worth it
+                    status = Status.GIVEN_UP  # the next quadratic model would be too large
                     break
     except LimitReached as limit:
         status = limit.status
@@ -94,7 +94,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
 
 
 def _pilot(run: Run[CoupledProblem], W: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """The optimum of a pilot, unless there is a start, and a point amid the rows."""
+    """Return the optimum of a pilot, or W if that is a start, and a centre of the rows."""
     problem = run.problem
     if W.any():
         return W, problem.centre()
@@ -113,13 +113,13 @@ def _null_intercepts(problem: CoupledProblem) -> FloatArray:
 
 
 def _fits_hessian(problem: CoupledProblem) -> bool:
-    """Whether the Hessian of all features is small enough."""
+    """Return whether the Hessian of all features is small enough."""
     remote = problem.data.location is Location.CLUSTER
     return problem.data.d * problem.k <= (UNKNOWNS_FEW if remote else UNKNOWNS)
 
 
 def _grow(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
-    """The features in use and those with the largest |V_jc|, at most as many again."""
+    """Return the next working set: the support and the features with the largest |V_jc|, at most doubled."""
     d = problem.data.d
     if _fits_hessian(problem):
         return np.arange(d)
@@ -138,7 +138,7 @@ def _solve_on(
     check: Callable[[], None],
     mu: FloatArray | None,
 ) -> _Point:
-    """The problem on the chosen features; the answer with all of them. ``mu``: a point amid the rows, if known."""
+    """Solve on the chosen features; return the point for all features. ``mu`` is a centre of the rows, if known."""
     data = problem.data
     if len(chosen) == data.d:
         return _ProxNewton(problem, W, check, mu).solve(tol)
@@ -158,7 +158,7 @@ def _solve_on(
 
 
 class _ProxNewton:
-    """Prox-Newton with the whole Hessian: where it stands, and the next step."""
+    """Iterate of prox-Newton with the full Hessian of all features and classes."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _ProxNewton:
         return smooth + self.l1 * float(np.abs(W[:-1]).sum()), g
 
     def step(self, exact: bool) -> tuple[FloatArray, float]:
-        """The step to the minimum of the model, and the decrease of P that its slope promises."""
+        """Return the step to the minimum of the model, and its predicted decrease of P to first order."""
         problem, mu, k = self.problem, self.mu, self.problem.k
         order = problem.order
         H = problem.hessian(mu)
@@ -205,7 +205,7 @@ class _ProxNewton:
         return D, -(float(np.vdot(g, D)) + self.l1 * grown)
 
     def solve(self, tol: float) -> _Point:
-        """Solve until the gap on these features is below tol, or progress ends."""
+        """Solve until the relative gap on these features is at most tol, or there is no progress."""
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):
@@ -234,7 +234,7 @@ class _ProxNewton:
         return best
 
     def _advance(self, D: FloatArray, decrease: float) -> bool:
-        """Take the step, or the best of some shorter ones; says whether P fell."""
+        """Take the step, or the best of several shorter ones; return whether P decreased."""
         value, g = self._at(self.W + D)
         if value < self.value and value <= self.value - 1e-4 * decrease:
             self.W, self.value, self.g = self.W + D, value, g

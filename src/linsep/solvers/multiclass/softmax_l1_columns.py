@@ -1,17 +1,17 @@
-"""Absolute penalties with the softmax on many features, by the columns of X.
+"""Coordinate descent for the softmax with an L1 penalty on many features, reading X by columns.
 
 ::
 
     min_W  l2/2 |W_w|^2 + l1 |W_w|_1 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),     z_i = W'(x_i, 1)
 
-In the weights of one class alone, the scores of the others held, the losses are logistic ones with offsets. With E the
-sum of exp z over the other classes, -log p_c = log(1 + exp(log E - z_c)), and rows of other classes lose by z_c what is
-in -log(1 - p_c) = log(1 + exp(z_c - log E)). So the prox-Newton steps of one class at a time are those of
-``solvers/l1/coordinate.py``, and find out which weights take part.
+As a function of the weights of one class, with the scores of the others fixed, the losses are logistic with offsets.
+With E the sum of exp z over the other classes, rows of class c have -log p_c = log(1 + exp(log E - z_c)), and the loss
+of the other rows depends on z_c through -log(1 - p_c) = log(1 + exp(z_c - log E)). The prox-Newton steps of one class
+at a time are therefore those of ``solvers/l1/coordinate.py``; they find the support.
 
-How the classes move together is learnt from all of them: conjugate gradients on the Newton system of the support, the
-intercepts eliminated (their Hessian does not see a number added to all of them, hence a pseudo-inverse). Weights that
-would change their sign end at zero. The Newton-dual point p + (diag p - p p') dz of such a step closes the gap.
+Joint steps of all classes use conjugate gradients on the Newton system of the support, with the intercepts eliminated
+(their Hessian is singular along equal shifts of all intercepts, hence a pseudo-inverse). Weights that would change sign
+become zero. The Newton-dual point p + (diag p - p p') dz of such a step closes the gap.
 
 Reference: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010.
@@ -35,18 +35,18 @@ from linsep.solvers.linalg import cg
 from linsep.solvers.run import LimitReached, Run
 
 MAX_ROUNDS = 300
-STRIDE = 3.0  # by which the penalty comes down to the one asked for
-STEPS_PER_CLASS = 3  # of one class, before it is the next one's turn
-FAR = 0.3  # breach of the optimality conditions, as a share of l1, above which all classes take another turn
-TURNS = 3
-GRADIENTS = 1500  # steps of conjugate gradients
-CLOSING_DECREASE = 0.05  # decrease, as a share of P, below which a step may close the gap
-SHORTEST = 1e-4
-STALLS = 6
+STRIDE = 3.0  # factor between decreasing penalties
+STEPS_PER_CLASS = 3  # consecutive steps in one class
+FAR = 0.3  # violation of the optimality conditions, relative to l1, above which a cycle is repeated
+TURNS = 3  # largest number of cycles through the classes before a joint step
+GRADIENTS = 1500  # conjugate gradient steps
+CLOSING_DECREASE = 0.05  # decrease, relative to P, below which a step may close the gap
+SHORTEST = 1e-4  # smallest step size of a joint step
+STALLS = 6  # rounds without progress before the method ends
 
 
 class Together(NamedTuple):
-    """A step of all classes, the decrease of P that its slope promises, and whether no sign changes on the way."""
+    """A joint step of all classes, its predicted decrease of P, and whether no weight changes sign."""
 
     step: FloatArray
     decrease: float
@@ -54,7 +54,7 @@ class Together(NamedTuple):
 
 
 class Classes:
-    """A point W, zero but on few features, and its scores Z (k, n)."""
+    """A point W with few nonzero features, and its scores Z (k, n)."""
 
     def __init__(self, problem: CoupledProblem, W: FloatArray) -> None:
         data: Any = problem.data
@@ -72,7 +72,7 @@ class Classes:
             problem.passes += 1
 
     def value(self, W: FloatArray, Z: FloatArray) -> float:
-        """P."""
+        """Return the objective P at W with scores Z."""
         losses = self.weight @ (_logsumexp(Z) - Z[self.problem.data.labels, np.arange(Z.shape[1])])
         w = W[:-1]
         return (
@@ -80,19 +80,19 @@ class Classes:
         )
 
     def gradient(self) -> FloatArray:
-        """sum s (p - onehot(y)) x of every feature and class, (d, k)."""
+        """Return the gradient of the losses, sum s (p - onehot(y)) x, (d, k). k passes."""
         R = self.weight * (np.exp(self.Z - _logsumexp(self.Z)) - self.own)
         self.problem.passes += self.k
         return np.stack([self._stored.sums(np.ascontiguousarray(r)) for r in R], axis=1)
 
     def breach(self, V: FloatArray) -> float:
-        """Largest violation of the optimality conditions, as a share of l1."""
+        """Largest violation of the optimality conditions, relative to l1."""
         w = self.W[:-1]
         on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
         return float(np.where(w != 0.0, on, np.maximum(np.abs(V) - self.l1, 0.0)).max() / self.l1)
 
     def step_each_class(self, V: FloatArray, l1: float, tol: float) -> None:
-        """Take some steps in each class, on its support and the features with |V| near l1 or above."""
+        """Make a few steps in each class, on its support and the features with |V| near or above l1."""
         whole = _logsumexp(self.Z)
         for c in range(self.k):
             inside = (self.W[:-1, c] != 0.0) | (np.abs(V[:, c]) > NEARLY * l1)
@@ -127,7 +127,7 @@ class Classes:
             self.W[chosen, c], self.W[-1, c], self.Z[c] = at[:-1], at[-1], z
 
     def newton_step(self, enough: float, run: Run[CoupledProblem]) -> Together:
-        """The Newton step of the support of all classes, to a residual of ``enough``."""
+        """Return the Newton step on the support of all classes, to a largest residual of ``enough``."""
         system = _System(self, run)
         step = np.zeros_like(self.W)
         parts, step[-1], decrease = system.solve(enough)
@@ -139,7 +139,7 @@ class Classes:
         return Together(step, decrease, whole)
 
     def advance(self, found: Together) -> None:
-        """Take the step, or a shorter one at which P is less; weights that would change their sign become 0."""
+        """Take the step, or a shorter one that decreases P; weights that would change sign become 0."""
         before, length = self.value(self.W, self.Z), 1.0
         while length >= SHORTEST:
             W = self.W + length * found.step
@@ -160,7 +160,7 @@ class Classes:
 
 
 class _System:
-    """The Newton system of the weights on the support, intercepts eliminated."""
+    """Newton system of the weights on the support, with the intercepts eliminated."""
 
     def __init__(self, at: Classes, run: Run[CoupledProblem]) -> None:
         self.at, self._run, W = at, run, at.W
@@ -188,19 +188,19 @@ class _System:
         return np.concatenate([AT @ u for AT, u in zip(self._AT, U, strict=True)])
 
     def _times_hessian(self, dZ: FloatArray) -> FloatArray:
-        """s (diag p - p p') dz of every row."""
+        """Return s (diag p - p p') dz for every row."""
         curved: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
         return curved
 
     def _product(self, v: FloatArray) -> FloatArray:
-        """The Hessian times v, the intercepts following."""
+        """Return the product of v and the Hessian with the intercepts eliminated."""
         U = self._times_hessian(self._forth(v))
         U += self._times_hessian(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
         out: FloatArray = self._back(U) + self.at.l2 * v
         return out
 
     def solve(self, enough: float) -> tuple[list[FloatArray], FloatArray, float]:
-        """Weights and intercepts of the step, and the decrease that its slope promises."""
+        """Return weights and intercepts of the step, and its predicted decrease to first order."""
         at = self.at
         R = self.s * (self.p - at.own)
         first = -self._B @ R.sum(axis=1)
@@ -228,24 +228,27 @@ class _System:
 
 
 def applies(problem: CoupledProblem, few: int, most: int) -> bool:
-    """Whether the columns are at hand and the weights too many for a Hessian, which with many rows may be larger."""
+    """Return whether the rows are in memory and there are too many weights for a Hessian.
+
+    The limit on the weights is ``few`` with fewer rows than features, else ``most``.
+    """
     data = problem.data
     many = data.d * problem.k > (few if data.n < data.d else most)
     return many and data.location is Location.MEMORY
 
 
 def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
-    """Solve from W; whether the gap closed."""
+    """Solve from W; return whether the gap closed."""
     classes = Classes(run.problem, W)
     try:
         return _rounds(run, classes, _continue_penalty(run, classes))
-    except LimitReached:  # of the user, who is to have what there is
+    except LimitReached:  # return the best point at the user's limit
         run.settle(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
         raise
 
 
 def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
-    """A turn of each class under a few falling penalties; the gradient at the end."""
+    """Make one cycle through the classes at each of several decreasing penalties; return the final gradient."""
     V = classes.gradient()
     l1 = float(np.abs(V).max(initial=0.0)) / STRIDE
     if classes.W[:-1].any():
@@ -259,7 +262,7 @@ def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
 
 
 def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
-    """Each class, then all of them together, until the gap closes or nothing more is gained."""
+    """Alternate steps in each class and joint steps until the gap closes or progress stalls."""
     tol = run.stop.tol
     least, lowest, stalls, share = np.inf, np.inf, 0, np.inf
     for _ in range(MAX_ROUNDS):
@@ -292,10 +295,10 @@ def _logsumexp(Z: FloatArray) -> FloatArray:
 
 
 def _logsumexp_of_others(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
-    """log of the sum of exp z over the other classes; ``whole`` is that over all."""
+    """Return the log-sum-exp of the scores of the other classes; ``whole`` is that of all classes."""
     rest = -np.expm1(Z[c] - whole)
     out = whole + np.log(np.maximum(rest, 0.1))
-    hard = np.flatnonzero(rest < 0.1)  # of little beside their sum: added up anew
+    hard = np.flatnonzero(rest < 0.1)  # the difference would cancel: sum again
     if len(hard):
         out[hard] = _logsumexp(np.delete(Z[:, hard], c, axis=0))
     found: FloatArray = out

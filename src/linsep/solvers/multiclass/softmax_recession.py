@@ -1,8 +1,8 @@
-"""Without a penalty: is there a minimiser at all, and which one is meant if there are many?
+"""Existence of a minimiser of the unpenalised multinomial loss, and the choice of the one of least norm.
 
-P has no minimiser iff along some direction V no margin z_y - z_c of any row falls and some rise. All rise:
-the classes are separable. Otherwise only in part, one class from the others, say, or by a feature that only
-some rows of one class have.
+P has no minimiser iff some direction V decreases no margin z_y - z_c of any row and increases at least one. If it
+increases all of them, the classes are separable; otherwise they are partially separable, for example one class from
+the others, or by a feature that only some rows of one class have.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from linsep.problem.coupled import CoupledProblem
 from linsep.separability import Inseparable, Separable, decide
 from linsep.solvers.linalg.minimum_norm import null_space
 
-MAX_FEATURES = 4000  # features up to which the null space of the rows is computed
+MAX_FEATURES = 4000  # largest number of features for which the null space of the rows is computed
 MAX_ENTRIES = (
-    3000  # numbers in the margins of all pairs of classes up to which a proof is looked for
+    3000  # largest matrix of the margins of all pairs of classes for which separability is decided
 )
 
 
 def refuse_separable(
     problem: CoupledProblem, W: FloatArray, moved: FloatArray, thorough: bool
 ) -> None:
-    """Raise if W, where the last sweep was, proves that there is no minimiser.
+    """Raise if W, the point of the last sweep, proves that there is no minimiser.
 
-    ``thorough``: or if the last move does, up to three passes.
+    ``thorough``: also raise if the direction of the last step proves it; up to three passes.
     """
     if problem.misfits == 0:
         raise _refuse(W, complete=True)
@@ -35,14 +35,14 @@ def refuse_separable(
         V = _recession(problem, moved)
         if V is not None:
             raise _refuse(V, complete=False)
-        problem.value_gradient(W)  # whose probabilities the next step needs
+        problem.value_gradient(W)  # restores the probabilities for the next step
 
 
 def refuse_without_minimiser(problem: CoupledProblem) -> None:
-    """Raise if there is no penalty and the classes are proven separable, at least in part; small tables only.
+    """Raise if there is no penalty and the classes are provably separable, at least partially; small problems only.
 
-    The margins z_y - z_c of a row are linear in V, so that the question is one of two classes: is there a V along which
-    none of them falls and some rise? The scores of the first class may be taken to be 0.
+    The margins z_y - z_c of a row are linear in V, so this is a separability problem of two classes: does a V exist
+    that decreases no margin and increases at least one? The scores of the first class may be fixed at 0.
     """
     data, k = problem.data, problem.k
     width = data.d + int(problem.fit_intercept)
@@ -75,11 +75,11 @@ def refuse_without_minimiser(problem: CoupledProblem) -> None:
 
 
 def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
-    """The direction of a step, cleaned, if no loss rises and some fall along it for ever: no minimiser exists.
+    """Return the rounded direction of a step if it proves that no minimiser exists: no loss increases along it.
 
-    A run towards infinity ends in steps that change scores by about 1 each, along the recession direction and
-    hardly else. Entries that are nothing beside the largest become 0, and classes whose columns nearly
-    agree get the same column, so that margins which ought to be 0 are 0. Every row is then checked.
+    A diverging run ends in steps that change scores by about 1 each, almost along the recession direction. Entries that
+    are negligible relative to the largest become 0, and classes whose columns nearly agree get the same column, so that
+    margins which should be 0 are exactly 0. The direction is then checked on every row.
     """
     moments = problem.moments()
     size = np.sqrt(moments[: problem.data.d] / problem.data.n)
@@ -98,7 +98,7 @@ def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
 
 
 def _refuse(V: FloatArray, complete: bool) -> SeparableData:
-    """The error that shows the direction."""
+    """Return the error with the direction V."""
     length = float(np.sqrt(np.vdot(V[:-1], V[:-1]))) or 1.0
     what = (
         "which classifies every row strictly correctly"
@@ -114,9 +114,9 @@ def _refuse(V: FloatArray, complete: bool) -> SeparableData:
 
 
 def shortest(problem: CoupledProblem, W: FloatArray) -> FloatArray:
-    """Without a penalty: of all minimisers the one of least norm, from the kept probabilities (one pass).
+    """Return the minimiser of least norm of an unpenalised problem, using the stored probabilities. One pass.
 
-    W has zero sums over the classes; what is left is the null space of the centred rows in each column.
+    W has zero sums over the classes; the component of each column in the null space of the centred rows is removed.
     """
     mu = problem.centre()
     if not 0 < problem.data.d <= MAX_FEATURES:
@@ -128,7 +128,7 @@ def shortest(problem: CoupledProblem, W: FloatArray) -> FloatArray:
         shift = H[:-1, -1] / H[-1, -1]
         S = S - np.outer(shift, H[:-1, -1])
         mu = mu + shift
-    # A column that is constant up to rounding is absent: its variance is noise beside its square.
+    # Exclude columns that are constant up to rounding: their variance is noise relative to their mean square.
     varies = np.diag(S) > 1e-14 * np.diag(H)[:-1] + 1e-28 * H[-1, -1] * mu**2
     away = np.where(varies[:, None], 0.0, W[:-1])
     if varies.any():

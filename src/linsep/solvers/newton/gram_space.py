@@ -318,7 +318,7 @@ class _Newton:
         return (abs(primal - dual) + off) / max(abs(primal), 1e-300)
 
 
-# A gap that is not finite closes nothing.
+# A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """Return the model of a larger lam, given as u/lam and b, if its gap at this lam is at most tol; else None.
@@ -331,7 +331,7 @@ def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Fou
     return found if found.gap <= tol else None
 
 
-# A gap that is not finite closes nothing.
+# A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Found:
     """Polish the solution of a loss with a kink; exact if its set of free rows is nearly correct."""
@@ -347,7 +347,7 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     return best
 
 
-# A gap that is not finite closes nothing.
+# A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """Return the polished model of a larger lam if its gap at this lam is at most tol; else None.
@@ -379,7 +379,7 @@ def _by_smoothing(method: _Newton) -> Found:
     return method.found()
 
 
-# A gap that is not finite closes nothing.
+# A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve(
     span: Span,

@@ -64,7 +64,7 @@ class LazyHessian:
         self._sums = self._weights = np.zeros(0)
         self._factor: Factor | None = None
         self._single = True
-        self._products = products  # since M was last made or brought up to date
+        self._products = products  # since M was last computed or updated
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
         """Return the current factor; None if there is none yet."""
