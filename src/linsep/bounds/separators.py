@@ -46,8 +46,8 @@ def longest_rows_first(lengths: FloatArray) -> IntArray:
 def shortest(rows: Any, begin: IntArray, centre: FloatArray | None = None) -> FloatArray | None:
     """Return the minimum-norm u with rows @ u >= 1, or None if rounding prevents finding it.
 
-    With a ``centre``, the last entry of u is an intercept, which should not add to the norm. It is expressed as the score
-    of the centre and weighted by 1e-4, which does no harm if the hyperplane passes close to the centre.
+    With a ``centre``, the last entry of u is an intercept, which should not add to the norm. It is expressed as the
+    score of the centre and weighted by 1e-4, which does no harm if the hyperplane passes close to the centre.
     """
     cheap = np.ones(rows.shape[1])
     if centre is not None:
