@@ -172,7 +172,7 @@ def c_number(x: float) -> str:
 
 
 def c_string(text: str) -> str:
-    r"""Write a C string literal with octal escapes for everything but plain ASCII, trigraphs and quotes included."""
+    r"""Write a C string literal; quotes, backslashes, ``?`` (trigraphs) and all but printable ASCII become octal."""
     out = []
     for byte in text.encode():
         char = chr(byte)

@@ -192,7 +192,7 @@ def fold(
 
 
 def _refuse_words(x: Expression) -> None:
-    """Raise if an expression uses words other than as additive contributions to the scores, such as in products."""
+    """Raise if an expression contains a word, which may only contribute to the scores additively, not in products."""
     if isinstance(x, Word):
         raise Refused(
             "A text vectorizer can be exported if scalings, a Normalizer or feature selection follow it, and no other "
