@@ -6,8 +6,7 @@
 namespace linsep::python {
 namespace {
 
-// The entries of part (0 .. parts - 1, or -1) are checked once by the caller, not in every call, because it has n
-// entries.
+// The n entries of part (0 .. parts - 1, or -1) are checked once by the caller, not in every call.
 void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, IdView part,
                 int64_t parts, View theta, Out out, Out curvature, std::optional<Out> moments) {
     x.range(lo, hi);

@@ -48,8 +48,7 @@ struct Arena {
     i64* take_ids(i64 size) { return reinterpret_cast<i64*>(take(size)); }
     // Align the next array to a cache line.
     void align() { used += at ? (8 - static_cast<i64>(reinterpret_cast<std::uintptr_t>(at + used) / 8 % 8)) % 8 : 7; }
-    // Reserve the larger of two uses that share memory one after the other; `first` and `second` began as copies of
-    // this.
+    // Reserve the larger of two uses that share memory one after the other; both arenas began as copies of this.
     void cover(const Arena& first, const Arena& second) { used = first.used > second.used ? first.used : second.used; }
 };
 

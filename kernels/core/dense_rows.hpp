@@ -5,8 +5,7 @@
 namespace linsep::LINSEP_ARCH {
 
 // DenseRows::dots of `nr` rows and DenseRows::add of the listed rows, of d numbers each, starting at x. These loops
-// have many unrolled variants, so they are compiled once per instruction set (core/dense_rows.cpp), not in every
-// folder.
+// have many unrolled variants, so they are compiled once per instruction set (core/dense_rows.cpp).
 void dense_dots(const double* x, i64 d, int nr, const double* w, double b, double* z);
 void dense_dots(const float* x, i64 d, int nr, const double* w, double b, double* z);
 void dense_add(const double* x, i64 d, const int* list, int count, const double* a, double* g);

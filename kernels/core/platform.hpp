@@ -82,8 +82,7 @@ static bool from_decimal(const char* first, const char* last, T& out) {
     return std::from_chars(first, last, out).ec != std::errc::result_out_of_range;
 }
 #else
-// Older versions of libc++, on macOS in particular, lack std::from_chars for floating-point numbers. strtod also rounds
-// correctly.
+// Older versions of libc++ (macOS in particular) lack std::from_chars for floating point; strtod also rounds correctly.
 static inline void in_c_locale(const char* text, double& out) {
 #if defined(_WIN32)
     static const _locale_t c_locale = _create_locale(LC_ALL, "C");

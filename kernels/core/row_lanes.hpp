@@ -1,5 +1,4 @@
-// Vector helpers for rows: sums over lanes, the last entries that do not fill a vector, loops with a compile-time
-// count.
+// Vector helpers for rows: sums over lanes, last entries that do not fill a vector, loops with a compile-time count.
 #pragma once
 #include "core/api.hpp"
 #include "core/simd.hpp"

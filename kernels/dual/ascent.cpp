@@ -355,8 +355,7 @@ double Ascent::round_price() const {
     return FreeRound::price(static_cast<double>(free()) / static_cast<double>(std::max<i64>(1, count_)));
 }
 
-// Return whether a round on the free rows reduces the slacks more than epochs of the same cost, and enough epochs
-// remain.
+// Return whether a round on the free rows reduces the slacks more than epochs of the same cost, and many remain.
 bool Ascent::many_more() const {
     const std::size_t count = slacks.size();
     if (lately() < 3 || count < 3) return false;

@@ -1,5 +1,4 @@
-// Driver of dual coordinate ascent: from the first pass over the rows to a point that is good enough for a closing
-// pass.
+// Driver of dual coordinate ascent: from the first pass over the rows to a point that is worth a closing pass.
 //
 // Problem and dual, for lam > 0, with v = sum s sign u x:
 //   min lam/2 |w|^2 + sum s l(m),   max -sum s (l*(-u) + u offset) - |v|^2/(2 lam)  subject to  e = sum s sign u = 0.

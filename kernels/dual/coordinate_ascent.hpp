@@ -333,8 +333,7 @@ void class_sums(const R& X, i64 lo, i64 hi, const Targets& t, double* norms, dou
         norms[i] = length_and_add(X, i, t.weight ? t.weight[i] : 1.0, t.sign[i] > 0.0 ? out : out + X.d);
 }
 
-// x.a and x.b of each row, in one read. pairs: a and b interleaved, so that sparse rows gather both from one cache
-// line.
+// x.a and x.b of each row, in one read. pairs: a and b interleaved, for sparse rows, which gather both at once.
 template <class T>
 void two_scores(const DenseRows<T>& X, i64 lo, i64 hi, const double* a, const double* b, const double*, double* za,
                 double* zb) {

@@ -238,8 +238,7 @@ double Ascent::alone(double at) {
     return found.b;
 }
 
-// Compute the best multiple of the dual point at w = 0 and intercept `at`, and its w; return false if it does not
-// apply.
+// Compute the best multiple of the dual point at w = 0 and intercept `at`, and its w; false if it does not apply.
 bool Ascent::guess(double at, double* w) {
     if (!loss_.classes || t_.offset || !plus_ || !(sides_[0] > 0.0 && sides_[1] > 0.0)) return false;
     double each[2] = {1.0, 1.0};
@@ -261,8 +260,7 @@ bool Ascent::guess(double at, double* w) {
                                                         : best_parabola(sides_, each, square, loss_.bend);
     const double t = found.t;
     const bool near = t >= kNear && 0.5 * t * t * square <= 0.5 * found.value;
-    // for the hinge, the start helps only if the classes are balanced: otherwise many u of the larger class are far
-    // from it
+    // for the hinge, the question is which rows of the larger class have u = 1; a small common u does not answer it
     if (!loss_.smooth && !(near && job_.intercept && std::min(each[0], each[1]) >= kEven)) return false;
     for (i64 j = 0; j < d_; ++j) w[j] *= t / lam_;
     start_ = {t * each[0], t * each[1], found.value, near};

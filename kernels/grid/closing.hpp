@@ -269,8 +269,7 @@ inline void add_to_models(const GridJob& job, const GridRoom& room, i64 d, const
         for (i64 c = 0; c < room.active; ++c) v[j * job.padded_models + room.models[c]] += G[j * k + c];
 }
 
-// Order of the series for model number c on the chunk: 0 short, 1 long, 2 if its scores are too far from those of its
-// base.
+// Series to use for model number c on the chunk: 0 short, 1 long, 2 none, if its scores are far from those of its base.
 inline int series_order(const GridJob& job, const GridRoom& room, i64 d, i64 c, int np) {
     const MarginError margin(job, d, room.models[c]);
     if (room.light || !(margin.share * (room.longest * margin.reach + margin.shift) <= 1.0 / 64.0)) return 2;

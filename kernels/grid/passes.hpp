@@ -1,5 +1,4 @@
-// Sums of each fold in one pass over X, for the models of a grid of C and folds (grid/closing.hpp has their closing
-// pass).
+// Sums of each fold in one pass over X, for the models of a grid of C and folds (closing pass: grid/closing.hpp).
 //
 // Every row belongs to one part of the data (a fold) or to none (-1). Model q is trained on the rows outside its part.
 #pragma once

@@ -80,8 +80,7 @@ struct Crossover {
         ++grams;
         for (i64 j = 0; j < d; ++j) trace += H[j * order + j];
         const double size = trace > 0.0 ? trace / mass : 1.0;
-        // Without a penalty, two steps suffice for any rho; with this one, v and u have relative changes of similar
-        // size.
+        // Without a penalty, two steps suffice for any rho; this one gives v and u similar relative changes.
         *rho = lam > 0.0 ? 1e5 * lam / size : farthest > 0.0 ? 1.0 / farthest : 1.0;
         for (i64 j = 0; j < order * order; ++j) H[j] *= *rho;
         for (i64 j = 0; j < d; ++j) H[j * order + j] += lam;

@@ -57,8 +57,7 @@ struct Exact<float> {
 constexpr double kTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// Decimal order k of the number in [p, end), written as 0.d... x 10^k with d not 0: positive if the number is at least
-// 1.
+// Decimal order k of the number in [p, end), written as 0.d... x 10^k with d not 0: positive for numbers of at least 1.
 inline std::int64_t decimal_order(const char* p, const char* end) {
     std::int64_t order = 0;
     bool point = false, found = false;
@@ -164,8 +163,7 @@ class Reader {
     Reader(const char* text, std::int64_t size, std::int64_t limit)
         : begin_(text), p_(text), end_(text + size), limit_(limit) {}
 
-    // Array sizes: one entry per line for labels and qid, one more for starts, one entry per colon for indices and
-    // values.
+    // Array sizes: labels and qid one entry per line, starts one more, indices and values one entry per colon.
     Outcome run(double* labels, std::int64_t* qid, std::int64_t* starts, I* indices, T* values) {
         starts[0] = 0;
         while (p_ < end_ && done_.fault == Fault::none) {

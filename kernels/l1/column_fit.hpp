@@ -179,8 +179,7 @@ struct ColumnFit {
         for (i64 i = 0; i < n; ++i) z[i] += length * (dz[i] + model.beta);
         w[k] += length * model.beta;
     }
-    // Halve the step until P decreases sufficiently; return false if the step becomes so short that the model must be
-    // wrong.
+    // Halve the step until P decreases sufficiently; return false once it is so short that the model must be wrong.
     bool shorter(double decrease) {
         double length = 0.5;
         for (int half = 0; half < kHalvings; ++half, length *= 0.5) {

@@ -159,8 +159,7 @@ struct LassoFit {
         return gap <= job.tol * primal;
     }
 
-    // Halve the step until P decreases sufficiently; return false if the step becomes so short that the model must be
-    // wrong.
+    // Halve the step until P decreases sufficiently; return false once it is so short that the model must be wrong.
     bool shorter(double decrease) {
         Chunk c;
         const LossOps loss = ops(spec.id);
@@ -208,8 +207,7 @@ struct LassoFit {
         return true;
     }
 
-    // Take one more step where it costs almost nothing: the optimality conditions then hold to more digits than P
-    // shows.
+    // Take one more step where it costs almost nothing: the optimality conditions then hold to more digits than P.
     void polish(double* base, double* step, double* out) {
         const Allocated<double> room(8 + 2 * d + 2 * order);
         double* const kept = room.at;

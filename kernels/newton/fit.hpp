@@ -200,8 +200,7 @@ struct NewtonFit {
         }
         return s;
     }
-    // Root of the derivative along the step in (0, 1), by the Illinois variant of regula falsi, safeguarded by
-    // bisection.
+    // Root of the derivative along the step in (0, 1), by regula falsi (Illinois variant) safeguarded by bisection.
     double exact_step() {
         X.dots(0, n, theta, z);
         X.dots(0, n, delta, dz);

@@ -145,8 +145,7 @@ struct PerceptronPass {
             z = X.axpy_dot(i, wrong ? record(i, margin) : 0.0, theta, next, ahead);
         }
     }
-    // Update the row of the smallest margin (divided by the norm of the row if normalised), found by a full pass per
-    // update.
+    // Update the row of the smallest margin (divided by its norm if normalised), found by a full pass per update.
     void visit_most_violated(i64 until) {
         double z[kLongestBlock];
         while (clean < X.n && visited < until && updates < job.max_updates) {
@@ -198,8 +197,8 @@ void perceptron(const R& X, const double* sign, const PerceptronJob& job, double
 // Minimise lam/2 |w|^2 + mean of l(m), with b not penalised. A step on the rows of one batch:
 //   w <- (1 - eta lam) w - eta mean(s sign l'(m) x),   b <- b - eta mean(s sign l'(m)).
 // w is stored as factor * v, so that shrinking w costs one multiplication. The sum of the iterates, weighted by their
-// step number t (Lacoste-Julien, Schmidt, Bach 2012), is computed by partial summation (Xu 2011): with R_T = sum_t t
-// factor_t,
+// step number t (Lacoste-Julien, Schmidt, Bach 2012), is computed by partial summation (Xu 2011):
+// with R_T = sum_t t factor_t,
 //   sum_t t w_t = R_T v_T - sum_t R_{t-1} (v_t - v_{t-1}),
 // so that a step costs only the entries of its rows.
 

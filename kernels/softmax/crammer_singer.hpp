@@ -1,8 +1,7 @@
 // Passes of the multiclass hinge  l_i = max_c (z_c + 1[c != y]) - z_y = max over p in the simplex of sum_c p_c lead_c,
 // lead_c = 1 + z_c - z_y off the label and 0 on it.
 //
-// The solver (src/linsep/solvers/multiclass/crammer_singer.py) minimises the smoothed losses of the proximal point
-// method,
+// The solver (src/linsep/solvers/multiclass/crammer_singer.py) minimises the losses of the proximal point method,
 //   l_i(z) = max over p of  sum_c p_c lead_c - |p - p0|^2 / (2 sigma),   attained at p = projection of p0 + sigma lead
 // onto the simplex. Scores, p0 and p are (n, K) with K = padded_classes(k); the padding is 0.
 #pragma once

@@ -22,8 +22,7 @@ double scores(const R& X, i64 lo, i64 hi, const double* theta, double* z) {
     return bad;
 }
 
-// p (hi - lo, 2): probabilities 1/(1 + e^z) of the first and 1/(1 + e^-z) of the second class, each to full relative
-// accuracy.
+// p (hi - lo, 2): probabilities 1/(1 + e^z), 1/(1 + e^-z) of the two classes, each to full relative accuracy.
 template <class R>
 double sigmoids(const R& X, i64 lo, i64 hi, const double* theta, double* p) {
     double z[kRoom], first[kRoom], second[kRoom], bad = 0;

@@ -1,15 +1,15 @@
-"""The ``linsep`` command: files in, files out.
+"""The ``linsep`` command: read files, write files.
 
-Every verb is a short file with ``add(parser)`` and ``run(options) -> Outcome``. People read standard error, programs
-read standard output: predictions, or with ``--json`` one object. Exit codes:
+Every verb is a module with ``add(parser)`` and ``run(options) -> Outcome``. Messages for people go to standard error,
+results for programs to standard output: predictions, or with ``--json`` one object. Exit codes:
 
 === ==========================================
-0   done, and certified where there is something to certify
+0   done, and certified if the verb certifies
 2   the command line is wrong
 3   finished, but not certified to tol
 4   the data are wrong
 5   the model file is wrong
-6   a limit of the user was reached
+6   a limit set by the user was reached
 130 interrupted
 === ==========================================
 """
@@ -29,23 +29,23 @@ __all__ = ["command", "main"]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command line; returns the exit code."""
+    """Run one command line and return the exit code."""
     return run(sys.argv[1:] if argv is None else argv)
 
 
 def command() -> NoReturn:
-    """The console command: run, flush, and leave at once, whatever happens.
+    """Run the console command, flush the streams, and exit immediately.
 
     Reader threads of pyarrow may outlive the table they read; an ordinary exit would then abort or hang.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what is written is UTF-8, in any locale
+    if isinstance(sys.stdout, io.TextIOWrapper):  # write UTF-8 in any locale
         sys.stdout.reconfigure(encoding="utf-8")
     if not any(word.startswith("--cluster") for word in sys.argv):
         leave_pandas_out()
     code = 1
     try:
         code = main()
-    except BaseException:  # a fault of linsep's own; the exit code of Python
+    except BaseException:  # a bug in linsep; use the exit code of Python
         traceback.print_exc()
     with contextlib.suppress(OSError):
         sys.stdout.flush()
@@ -54,12 +54,12 @@ def command() -> NoReturn:
 
 
 def leave_pandas_out() -> None:
-    """Hide pandas: nothing here uses it, yet scikit-learn loads it where it is installed: half a second and 70 MB."""
+    """Hide pandas, which scikit-learn would import if installed, at a cost of half a second and 70 MB."""
     sys.meta_path.insert(0, _Unwanted())
 
 
 class _Unwanted:
-    """A finder for which pandas is not installed."""
+    """A meta path finder that makes pandas appear not to be installed."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

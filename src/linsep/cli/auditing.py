@@ -1,4 +1,4 @@
-"""``linsep audit``: how far coefficients or a model from elsewhere are from the optimum of their objective."""
+"""``linsep audit``: how far coefficients or a model of another library are from the optimum of their objective."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERCEPTS = ("intercept", "(intercept)", "const", "bias")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     reading.add_data(parser, target=True)
     group = parser.add_argument_group("the model")
     source = group.add_mutually_exclusive_group(required=True)
@@ -51,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """The verdict; not optimal is exit code 3."""
+    """Print the verdict; the exit code is 3 if the coefficients are not optimal."""
     columns: list[str] | None
     model, columns = (
         _stated_coefficients(options) if options.model is None else _load_model(options)
@@ -63,7 +63,7 @@ def run(options: Any) -> Outcome:
         if getattr(options, name) is not None
     }
     if options.model is not None and not any(name in table.columns for name in columns or ()):
-        columns = None  # names that an exporter made up
+        columns = None  # names invented by an exporter
     X = _rows(table, columns)
     found = linsep.audit(model, X, table.y, **stated, tol=options.tol)
     say(options, str(found))
@@ -75,7 +75,7 @@ def run(options: Any) -> Outcome:
 
 
 def _rows(table: Any, columns: list[str] | None) -> Any:
-    """The rows of a table as the model takes them: by the names it knows, else all columns in order."""
+    """Return the rows of a table for the model: its columns by name if it has names, otherwise all in order."""
     if table.matrix is not None:
         return table.matrix
     names = table.columns if columns is None else columns
@@ -86,7 +86,7 @@ def _rows(table: Any, columns: list[str] | None) -> Any:
 
 
 def _stated_coefficients(options: Any) -> tuple[Any, list[str]]:
-    """Coefficients from a table, and the names of their columns."""
+    """Read coefficients from a table, with the names of their columns."""
     coefficients = _coefficients(options)
     intercept = 0.0
     for name in [known for known in coefficients if known.lower() in INTERCEPTS]:
@@ -95,14 +95,14 @@ def _stated_coefficients(options: Any) -> tuple[Any, list[str]]:
 
 
 def _load_model(options: Any) -> tuple[Any, list[str] | None]:
-    """The model in a file, and the names of its columns if it knows them."""
+    """Load a model from a file, with the names of its columns if it has them."""
     model = model_files.load(options.model)
     names = getattr(model, "feature_names_in_", getattr(model, "columns", ()))
     return model, [str(name) for name in names] or None
 
 
 def _coefficients(options: Any) -> dict[str, float]:
-    """Names and values of the file that --coef names."""
+    """Read the names and values in the file given by --coef."""
     table = linsep.read_table(options.coef)
     if len(table.columns) != 2 or table.columns[0] not in table.levels:
         raise BadInput(

@@ -1,8 +1,8 @@
-"""``linsep fit --cluster ADDRESS``: the workers of a Dask cluster read the files and keep the rows.
+"""``linsep fit --cluster ADDRESS``: the workers of a Dask cluster read the files and store the rows.
 
-A file is a partition. The workers collect the statistics of their columns, from which the client makes the encoder;
-they encode their rows, and fits are made of sums over them. Encoded rows up to ``--memory-limit`` come to the client,
-where they are fitted as a table in memory is.
+Each file is a partition. The workers compute statistics of their columns, from which the client fits the encoder; they
+encode their rows, and the solver adds up sums over them. If the encoded rows take at most ``--memory-limit``, they are
+copied to the client and fitted there like a table in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from linsep.tables.table_files import column_kinds, read_part
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     group = parser.add_argument_group("cluster")
     group.add_argument(
         "--cluster",
@@ -42,21 +42,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ClusterTable:
-    """A table on the workers: ``parts`` are futures of tables, ``sizes`` their numbers of rows."""
+    """A table on the workers: ``parts`` are futures of tables, ``sizes`` are their numbers of rows."""
 
     client: Any
     parts: list[Any]
     sizes: list[int]
     y: npt.NDArray[Any]
     source: str
-    numeric: bool  #: whether the files held a matrix without column names
-    unlabelled: int = 0  #: rows without a target that were left out
+    numeric: bool  #: whether the files contain a matrix without column names
+    unlabelled: int = 0  #: number of rows that were skipped because they have no target
 
     def __len__(self) -> int:
         return sum(self.sizes)
 
     def take(self, rows: IntArray) -> ClusterTable:
-        """Table of the given rows, in rising order."""
+        """Return the table of the given rows, which must be in increasing order."""
         edges = np.cumsum([0, *self.sizes])
         cuts = np.searchsorted(rows, edges)
         mine = [rows[a:b] - edge for a, b, edge in zip(cuts, cuts[1:], edges, strict=False)]
@@ -64,23 +64,23 @@ class ClusterTable:
         return replace(self, parts=parts, sizes=[len(part) for part in mine], y=self.y[rows])
 
     def to_local(self) -> Table:
-        """All rows in the memory of the client."""
+        """Copy all rows to the memory of the client."""
         tables = self.client.gather(self.parts)
         whole: Table = replace(tables[0], y=self.y)
         whole.batches = [batch for table in tables for batch in table.batches]
         return whole
 
     def statistics(self, encoder: Encoder) -> Iterator[ColumnStatistics]:
-        """Statistics of the columns of each part, one after another."""
+        """Iterate over the column statistics of each part."""
         for future in self.client.map(encoder.fit_partial, self.parts, pure=False):
             yield future.result()
 
     def encode(self, encoder: Encoder | None) -> list[Any]:
-        """Futures of the encoded rows."""
+        """Return futures of the encoded rows."""
         return list(self.client.map(partial(_encode_part, encoder), self.parts, pure=False))
 
     def targets(self) -> list[Any]:
-        """Futures of the targets."""
+        """Return futures of the targets."""
         parts = np.split(self.y, np.cumsum(self.sizes)[:-1])
         return list(self.client.scatter([np.array(part.tolist()) for part in parts]))
 
@@ -94,13 +94,13 @@ class ClusterNumbers:
     width: int
 
     def to_local(self) -> Any:
-        """A scan of all rows on the disk of the client, to which they come one part after another."""
+        """Copy all rows to the disk of the client, one part after another, and return a scan of them."""
         return stored_rows((future.result() for future in self.X), self.width)
 
 
 @contextmanager
 def open_table(options: Any) -> Iterator[ClusterTable]:
-    """The labelled table of the files that the options name, on the workers."""
+    """Open the files named by the options as a labelled table on the workers."""
     if options.cache:
         raise BadInput(
             "The workers of a cluster keep the rows in memory; --cache has no meaning there. Leave that out."
@@ -111,7 +111,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
         )
     files = [file.absolute() for file in reading.files(options)]
     written = reading.read_options(options, None)
-    del written["storage_options"]  # the files know them
+    del written["storage_options"]  # already part of the file objects
     how = Reading.of(**written)
     with connected(options.cluster) as client:
         kinds = client.submit(column_kinds, files[0], options.target, how, pure=False).result()
@@ -145,7 +145,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
 
 
 def _facts(part: tuple[Table, Any]) -> tuple[int, Any]:
-    """On a worker: number of rows, and the target."""
+    """Return the number of rows and the target. Runs on a worker."""
     return len(part[0]), part[1]
 
 
@@ -154,7 +154,7 @@ def _table(part: tuple[Table, Any]) -> Table:
 
 
 def _encode_part(encoder: Encoder | None, table: Table) -> Any:
-    """On a worker: the numbers of a part of the table."""
+    """Encode a part of the table. Runs on a worker."""
     return table.matrix if encoder is None else encoder.transform(table)
 
 
@@ -167,7 +167,7 @@ def _shape(X: Any) -> tuple[int, int]:
 
 
 def matrix(options: Any, table: ClusterTable, encoder: Encoder | None) -> Any:
-    """The rows of a table as numbers: in memory if they are few, else where they are."""
+    """Return the rows of a table as numbers: in local memory if they fit, otherwise on the workers."""
     parts = table.encode(encoder)
     facts = table.client.gather(table.client.map(_shape, parts, pure=False))
     if sum(size for size, _ in facts) > storage.limit(options):

@@ -1,4 +1,7 @@
-"""From words to a verb, and from what happened to an exit code. Nothing heavy is imported before a verb runs."""
+"""Dispatch of the command line: parse arguments, run the verb, turn errors into exit codes.
+
+Heavy modules are imported only when a verb runs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-#: Verb -> what it does; each lives in the module of that name (``export`` in ``exporting`` and so on).
+#: Verb -> its module (``export`` -> ``exporting``) and what it does.
 VERBS = {
     "fit": ("fitting", "fit a model: read the table, choose C, certify, save, write the report"),
     "tune": ("tuning", "print the validation curve of C; fit no final model"),
@@ -39,7 +42,7 @@ DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4
 
 
 def parser(verb: str | None) -> argparse.ArgumentParser:
-    """The parser; only the named verb brings its options, so that help is quick."""
+    """Build the parser; only the named verb gets its options, so that ``--help`` is fast."""
     top = argparse.ArgumentParser(
         prog="linsep",
         description="Fit, tune, check and export linear models with proven optimality.",
@@ -56,7 +59,7 @@ def parser(verb: str | None) -> argparse.ArgumentParser:
 
 
 def options_of(verb: str) -> argparse.ArgumentParser:
-    """The parser of one verb, for whoever wants to know its options."""
+    """Return the parser of one verb, for inspection of its options."""
     one = argparse.ArgumentParser(prog=f"linsep {verb}")
     import_module(f"linsep.cli.{VERBS[verb][0]}").add(one)
     _common(one)
@@ -75,7 +78,7 @@ def _common(one: argparse.ArgumentParser) -> None:
 
 
 def run(argv: list[str]) -> int:
-    """Parse, run the verb, say how it went."""
+    """Parse the arguments, run the verb, report the outcome, and return the exit code."""
     verb = next((word for word in argv if word in VERBS), None)
     top = parser(verb)
     try:
@@ -96,7 +99,7 @@ def run(argv: list[str]) -> int:
 
 
 def _refuse_unknown(top: argparse.ArgumentParser, verb: str | None, word: str) -> NoReturn:
-    """Name the option that a word was perhaps meant to be."""
+    """Exit with an error that suggests the option closest to an unknown word."""
     known = [] if verb is None else list(options_of(verb)._option_string_actions)
     near = get_close_matches(word.partition("=")[0], known, 1)
     hint = f"; did you mean {near[0]}?" if near else "."
@@ -104,7 +107,7 @@ def _refuse_unknown(top: argparse.ArgumentParser, verb: str | None, word: str) -
 
 
 def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None) -> list[str]:
-    """The words with the options of the TOML file put first, so that the command line wins."""
+    """Insert the options of the TOML file before the arguments, so that the command line takes precedence."""
     if verb is None or "--config" not in argv[:-1]:
         return argv
     path = argv[argv.index("--config") + 1]
@@ -143,7 +146,7 @@ def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None
 
 
 def _guard(options: Any) -> int:
-    """Run the verb; known errors become one line and a code, never a traceback."""
+    """Run the verb; known errors become one line and an exit code, never a traceback."""
     from linsep import errors  # noqa: PLC0415
     from linsep.cli.output import fail  # noqa: PLC0415
 
@@ -156,7 +159,7 @@ def _guard(options: Any) -> int:
         if options.json:
             print(json.dumps(outcome.facts, default=_to_json, allow_nan=False))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of standard output has seen enough and gone
+    except BrokenPipeError:  # the reader of standard output has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (errors.LinsepError, OSError, ImportError, MemoryError, KeyboardInterrupt) as error:
@@ -165,7 +168,7 @@ def _guard(options: Any) -> int:
 
 
 def _code_of(error: BaseException) -> int:
-    """The exit code of an error; the first kind that fits counts."""
+    """Return the exit code of an error: that of the first matching type."""
     from linsep import errors  # noqa: PLC0415
 
     codes = {
@@ -179,14 +182,14 @@ def _code_of(error: BaseException) -> int:
 
 
 def _progress_bar(options: Any) -> AbstractContextManager[None]:
-    """A bar for whatever lasts longer than a second, if a person is looking."""
+    """Return a progress bar for operations longer than a second, if standard error is a terminal."""
     from linsep.monitoring import progress  # noqa: PLC0415
 
     return progress() if sys.stderr.isatty() and not options.quiet else nullcontext()
 
 
 def _to_json(value: Any) -> Any:
-    """Numbers and arrays of numpy as JSON knows them."""
+    """Convert numpy numbers and arrays to JSON types."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)

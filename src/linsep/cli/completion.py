@@ -1,6 +1,6 @@
-"""``linsep completion``: a script that makes a shell complete verbs, options and their values.
+"""``linsep completion``: a shell script that completes verbs, options and their values.
 
-It is made from the options themselves, so it lacks none and has none too many.
+It is generated from the argument parsers, so it always matches the options.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linsep.cli.output import Outcome
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("shell", choices=tuple(_SHELLS), help="which shell")
 
 
@@ -30,7 +30,7 @@ def run(options: Any) -> Outcome:
 @dataclass(frozen=True)
 class _Option:
     names: tuple[str, ...]
-    values: tuple[str, ...]  # to choose from
+    values: tuple[str, ...]  # choices
     takes_value: bool
     text: str
 
@@ -44,7 +44,7 @@ def _options(verb: str) -> Iterator[_Option]:
 
 
 def _positional(verb: str) -> tuple[str, ...]:
-    """Words that an argument without a name may be, if it is not a file."""
+    """Return the choices of a positional argument that is not a file."""
     actions = [a for a in options_of(verb)._actions if not a.option_strings and a.choices]
     return tuple(str(choice) for action in actions for choice in action.choices or ())
 
@@ -163,7 +163,7 @@ def _fish() -> str:
 
 
 def _quote(text: str) -> str:
-    """Text between single quotes; none of ours holds one, and a stray one may go."""
+    """Put text between single quotes, removing single quotes inside."""
     return text.replace("'", "").replace("\\", "").replace("%%", "%")
 
 

@@ -1,4 +1,4 @@
-"""``linsep convert``: a table as numbers, in another format."""
+"""``linsep convert``: encode a table as numbers and write it in another format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = (".npz", ".svm", ".libsvm", ".csv", ".tsv", ".parquet", ".arrow", ".fe
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     reading.add_data(parser, target=True)
     parser.add_argument("output", help=f"a file that ends in {', '.join(FORMATS)}")
     how = parser.add_mutually_exclusive_group()
@@ -37,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Encode the columns as ``fit`` would, and write the matrix."""
+    """Encode the columns as ``fit`` does, and write the matrix."""
     path = Path(options.output)
     if path.suffix not in FORMATS:
         raise BadInput(f"{path}: the output must end in one of {', '.join(FORMATS)}.")
@@ -74,7 +74,7 @@ def run(options: Any) -> Outcome:
 
 
 def _npz(path: Path, X: Any, y: Any) -> None:
-    """Arrays X and y, or the parts of a CSR matrix; strings as fixed-width text, so that nothing is pickled."""
+    """Write the arrays X (or the parts of a CSR matrix) and y; strings as fixed-width text, to avoid pickling."""
     target = {} if y is None else {"y": y.astype(str) if y.dtype.kind == "O" else y}
     if sp.issparse(X):
         X = X.tocsr()
@@ -85,7 +85,7 @@ def _npz(path: Path, X: Any, y: Any) -> None:
 
 
 def _columnar(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
-    """Columns of float64 and the target, as Parquet or as an Arrow file (Feather is one)."""
+    """Write float64 columns and the target as a Parquet or Arrow (Feather) file."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.feather as pf  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415

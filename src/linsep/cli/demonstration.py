@@ -1,7 +1,7 @@
-"""``linsep demo``: the main job on a bundled real table, everything written into one folder.
+"""``linsep demo``: run ``fit`` on a bundled real table and write all results to one folder.
 
 Palmer penguins (Gorman, Williams and Fraser 2014; Horst, Hill and Gorman 2020), CC0: 344 birds of three species with
-text, numbers and missing values. The question: which species?
+text, numbers and missing values. The target is the species.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from linsep.cli.output import Outcome, say
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("folder", nargs="?", default="linsep-demo", help="default: linsep-demo")
 
 
 def run(options: Any) -> Outcome:
-    """Copy the table, run ``fit`` on it."""
+    """Copy the table and run ``fit`` on it."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "penguins.csv"

@@ -15,7 +15,7 @@ from linsep.pipelines import take_apart
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     parser.add_argument(
         "--top", type=int, default=20, help="number of coefficients to show, default 20"
@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Print what the model is, its certificate, its largest coefficients."""
+    """Print a description of the model, its certificate and its largest coefficients."""
     model = linsep.load(options.model)
     opened = take_apart(model)
     final, d = opened.model, opened.model.n_features_in_

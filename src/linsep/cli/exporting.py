@@ -1,4 +1,4 @@
-"""``linsep export``: the model in another language."""
+"""``linsep export``: write a model in another language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = ("sql", "c", "python", "onnx")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     parser.add_argument("--to", choices=FORMATS, required=True, help="language of the scorer")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""How every fit ends, wherever its rows were: a model file, facts, an exit code."""
+"""The end of every fit, wherever its rows are stored: a model file, facts for ``--json``, an exit code."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from linsep.data.files.remote import is_url, local_path, shown
 
 
 def model_path(options: Any) -> Path:
-    """Path of the model file: ``--output``, or next to the data file."""
+    """Path of the model file: ``--output``, or the name of the data file in the current directory."""
     if options.output:
         return Path(options.output)
     if options.data == "-":
         return Path("model.linsep")
     path = Path(local_path(options.data) or options.data)
     if is_url(options.data) and local_path(options.data) is None:
-        name = Path(shown(options.data)).name  # into the current directory
+        name = Path(shown(options.data)).name  # in the current directory
         return Path(name or "model").with_suffix(".linsep")
     return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
 
 
 def save_model(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
-    """Write the model file and say where it is."""
+    """Write the model file and print its path."""
     path = model_path(options)
     linsep.save(model, path, data=data)
     say(options, f"model: {path}")
@@ -34,7 +34,7 @@ def save_model(options: Any, model: Any, data: tuple[Any, Any] | None = None) ->
 
 
 def outcome(options: Any, model: Any, path: Path, began: float, **more: Any) -> Outcome:
-    """The facts that every fit knows, more of them, and the exit code that the certificate earns."""
+    """Collect the facts of a fit, with ``more``, and determine the exit code from the certificate."""
     certificate = model.certificate_
     facts = {
         "verb": "fit",

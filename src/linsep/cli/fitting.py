@@ -1,8 +1,8 @@
-"""``linsep fit``: the whole job, from a file to a tuned, certified model and a page about it.
+"""``linsep fit``: from a file to a tuned, certified model and an HTML report.
 
-The steps are the same for a table in memory, on disk and on the workers of a cluster. Memory holds the numbers of a
-table once: the model without the held-out rows is fitted, scored and reported on first, then its matrix makes way for
-that of all rows.
+The steps are the same for a table in memory, on disk and on the workers of a cluster. Memory holds one encoded matrix
+at a time: the model without the held-out rows is fitted, scored and reported first, then its matrix is freed before
+all rows are encoded.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from linsep.separability.decision import WIDE
 from linsep.tables import Encoder, Table
 from linsep.tuning import splits
 
-_SEPARATE = 20_000_000  # entries up to which separability is looked at
-_SEPARATE_WIDE = 1_000_000  # of wide tables, on which that takes many passes, or dense coordinates
+_SEPARATE = 20_000_000  # entries up to which separability is decided
+_SEPARATE_WIDE = 1_000_000  # the same for wide tables, which need many passes or dense coordinates
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     reading.add_data(parser, target=True)
     modelling.add(parser)
     group = parser.add_argument_group("validation")
@@ -65,24 +65,24 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Read, split, tune, fit, certify, save, report: the same steps wherever the rows are stored."""
+    """Read, split, tune, fit, certify, save and report; the same steps wherever the rows are stored."""
     began = perf_counter()
     if not 0.0 <= options.test < 1.0:
         raise BadInput(
             f"--test must be a fraction of the rows, from 0 to below 1; got {options.test}."
         )
     if not options.no_report:
-        require()  # before an hour of fitting
+        require()  # fail before a long fit, not after it
     return_at_once()
     with storage.resumable(options), _open_table(options) as table, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is printed below
         give_back()
         return _fit(options, table, began)
 
 
 @contextmanager
 def _open_table(options: Any) -> Iterator[Table | ClusterTable]:
-    """The labelled table, on the workers of a cluster or here."""
+    """Open the labelled table, on the workers of a cluster or locally."""
     if options.cluster is None:
         yield storage.read(options)
     else:
@@ -159,7 +159,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Encoded rows and their targets, as estimators take them: in memory, on disk or on a cluster."""
+    """Encoded rows and their targets for an estimator: in memory, on disk or on a cluster."""
 
     X: Any
     y: Any
@@ -167,12 +167,12 @@ class Numbers:
 
     @cached_property
     def local_rows(self) -> Any:
-        """The rows in the memory or on the disk of this machine."""
+        """Return the rows in the memory or on the disk of this machine."""
         return self.X if self.stored is None else self.stored.to_local()
 
     @property
     def entries(self) -> float:
-        """Stored numbers."""
+        """Number of stored entries."""
         if self.stored is not None:
             return math.inf
         rows = self.X.rows if storage.on_disk(self.X) else self.X
@@ -180,7 +180,7 @@ class Numbers:
 
     @property
     def wide(self) -> bool:
-        """Whether there are more columns than rows, or many sparse ones."""
+        """Whether there are more columns than rows, or many sparse columns."""
         if self.stored is not None:
             return False
         n, d = self.X.shape
@@ -190,7 +190,7 @@ class Numbers:
 
     @property
     def digestible(self) -> tuple[Any, Any] | None:
-        """Rows and targets for the digest in the model file, unless they are too many."""
+        """Return rows and targets for the digest in the model file, or None if there are too many."""
         if self.stored is not None or self.X.shape[0] * self.X.shape[1] > LARGEST_DIGEST:
             return None
         return self.X, self.y
@@ -199,7 +199,7 @@ class Numbers:
 def _numbers(
     options: Any, table: Table | ClusterTable, encoder: Encoder | None, name: str = ""
 ) -> Numbers:
-    """The rows of a table as numbers. Of a table in memory nothing is left, so that memory holds them once."""
+    """Encode the rows of a table. A table in memory is consumed, so that memory holds the rows once."""
     y: Any = table.y
     if isinstance(table, Table):
         return Numbers(storage.matrix(options, table, encoder, name), y)
@@ -210,7 +210,7 @@ def _numbers(
 
 
 def _choice(judgement: Judgement) -> str:
-    """The value of C, and how it was chosen."""
+    """Describe the value of C and how it was chosen."""
     text = f"C = {judgement.C:g}"
     if judgement.tuning is None:
         return text
@@ -221,7 +221,7 @@ def _choice(judgement: Judgement) -> str:
 def _notices(
     table: Table | ClusterTable, regression: bool, target: str | None, encoder: Encoder
 ) -> list[str]:
-    """Columns that predict the target on their own, among some of the rows."""
+    """Return warnings about columns that predict the target on their own, from a sample of the rows."""
     if len(table) > ROWS:
         table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
     some = table if isinstance(table, Table) else table.to_local()
@@ -229,7 +229,7 @@ def _notices(
 
 
 def _dropped(encoder: Encoder | None) -> frozenset[str]:
-    """Columns of which the encoder makes no feature."""
+    """Return the columns that the encoder drops."""
     encodings = () if encoder is None else encoder.encodings_
     return frozenset(encoding.name for encoding in encodings if not encoding.width)
 
@@ -243,7 +243,7 @@ def _evaluate_held_out(
 ) -> Judgement:
     """Choose C and fit without the held-out rows, score that model on them, and write its report.
 
-    Columns ``dropped`` from the whole table, such as row numbers, are not recognised in a part of it: this model
+    Columns ``dropped`` from the whole table, such as row numbers, may not be recognised in a part of it, but this model
     must not use them either.
     """
     rows = splits.make(
@@ -291,7 +291,7 @@ def _evaluate_held_out(
 def _choose(
     options: Any, model: Any, numbers: Numbers, labels: npt.NDArray[Any], regression: bool
 ) -> Judgement:
-    """The C that was given, or the best one and the curve that shows it; 1 if some class has one row."""
+    """Return the given C, or the best one with its validation curve; C = 1 if some class has a single row."""
     if options.C is not None:
         return Judgement(options.C)
     cv = modelling.folds(options, labels, regression)
@@ -316,7 +316,7 @@ def _separability(
 
 
 def _traffic(model: Any) -> dict[str, int]:
-    """Rounds and bytes of a fit on a cluster, as facts for ``--json``."""
+    """Return the rounds and bytes of a fit on a cluster, as facts for ``--json``."""
     traffic = getattr(model, "traffic_", None)
     if traffic is None:
         return {}
@@ -328,7 +328,7 @@ def _traffic(model: Any) -> dict[str, int]:
 
 
 def _page(options: Any) -> Path | None:
-    """Path of the report, or None without one."""
+    """Path of the report, or None if none is written."""
     if options.no_report:
         return None
     beside = finishing.model_path(options).with_suffix(".html")

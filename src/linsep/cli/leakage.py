@@ -1,4 +1,4 @@
-"""What a careful colleague would say about a table before a model is fitted to it."""
+"""Detection of target leakage: columns that predict the target on their own."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from linsep.arrays import FloatArray
 from linsep.data.files.inference import STRING, TIME
 from linsep.tables.table import Table
 
-ROWS, _COLUMNS = 20_000, 2_000  # that are looked at
-_FEW = 0.001  # share of rows that a suspicious column gets wrong
-_RARE = 0.02  # share of the other classes below which every column would look clever
+ROWS, _COLUMNS = 20_000, 2_000  # sample size
+_FEW = 0.001  # fraction of errors up to which a column is suspicious
+_RARE = 0.02  # fraction of the other classes below which every column would be suspicious
 
 Codes = npt.NDArray[np.int64]
 
 
 def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]) -> list[str]:
-    """Columns that predict the target on their own: as a rule they were recorded after it (leakage).
+    """Return warnings about columns that predict the target on their own; most were recorded after it (leakage).
 
-    Columns that the encoder has ``dropped`` can do no harm.
+    Columns that the encoder has ``dropped`` are ignored.
     """
     n = len(table)
     if table.matrix is not None or table.y is None or n < 20:
@@ -41,7 +41,7 @@ def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]
 
 
 def _class_leak(table: Table, name: str, y: Codes) -> str:
-    """Message that a column predicts the class in so many rows; empty if in too few."""
+    """Return a message if a column predicts the class in nearly all rows, otherwise an empty string."""
     k, n = int(y.max()) + 1, len(y)
     if n - int(np.bincount(y).max()) < max(_RARE * n, 5):
         return ""
@@ -51,7 +51,7 @@ def _class_leak(table: Table, name: str, y: Codes) -> str:
     else:
         numbers = values.astype(np.float64) if table.kinds[name] != TIME else values.astype("i8")
         groups = _between_changes(np.nan_to_num(numbers, nan=-np.inf), y, k)
-    if int(groups.max()) + 1 > n // 5:  # nearly a name for each row
+    if int(groups.max()) + 1 > n // 5:  # almost an identifier of each row
         return ""
     counts = np.bincount(groups * k + y, minlength=(int(groups.max()) + 1) * k).reshape(-1, k)
     right = int(counts.max(axis=1).sum())
@@ -61,7 +61,7 @@ def _class_leak(table: Table, name: str, y: Codes) -> str:
 
 
 def _between_changes(x: FloatArray, y: Codes, k: int) -> Codes:
-    """Groups of neighbouring numbers of one class, if a few cuts make them; else one group of all."""
+    """Group sorted numbers by runs of one class, if at most 2 k cuts suffice; otherwise return a single group."""
     order = np.argsort(x, kind="stable")
     x, labels = x[order], y[order]
     cuts = np.flatnonzero((labels[1:] != labels[:-1]) & (x[1:] > x[:-1])) + 1
@@ -72,7 +72,7 @@ def _between_changes(x: FloatArray, y: Codes, k: int) -> Codes:
 
 
 def _target_leak(table: Table, name: str, y: FloatArray) -> str:
-    """Whether a column of numbers is the target in another unit."""
+    """Return a message if a numeric column is a linear function of the target, otherwise an empty string."""
     if table.kinds[name] in (STRING, TIME):
         return ""
     x = table.values(name)

@@ -1,7 +1,7 @@
-"""Rows from standard input as they come, so that predictions leave before the last row is there.
+"""Streaming of rows from standard input, so that predictions are written before the last row has arrived.
 
-A pipe is cut at the ends of lines, never inside quotes, and every piece is read like a file of its own that begins with
-the same line of names. Places in messages are those of the whole.
+The stream is split at line ends, never inside quotes, and every piece is read like a separate file with the same header
+line. Line numbers in messages refer to the whole stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from linsep.errors import BadFile
 from linsep.tables import Table
 from linsep.tables.table_files import stream_table
 
-_LARGE = 1 << 22  # bytes that are worth a piece of their own even if more are waiting
+_LARGE = 1 << 22  # bytes after which a piece ends even if more input is available
 
 
 class _Piece(io.BytesIO):
@@ -22,10 +22,10 @@ class _Piece(io.BytesIO):
 
 
 def tables(stream: BinaryIO, **how: Any) -> Iterator[Table]:
-    """The rows of a pipe of delimited text, some at a time; ``how`` is what ``read_table`` takes."""
+    """Iterate over tables of rows from a stream of delimited text; ``how`` holds arguments of ``read_table``."""
     mark = how.get("quote", '"')
     quote = None if mark is None else mark.encode()
-    # The line of names; lines that were read before this piece, names included.
+    # The header line; number of lines before this piece, including the header.
     names, before = b"", 0
     for lines in _whole_lines(stream, quote):
         piece = lines
@@ -42,9 +42,9 @@ def tables(stream: BinaryIO, **how: Any) -> Iterator[Table]:
 
 
 def _whole_lines(stream: Any, quote: bytes | None) -> Iterator[bytes]:
-    """What has come, up to the last end of a line outside quotes; the first piece has a row beside the names."""
+    """Iterate over the input up to the last line end outside quotes; the first piece has the header and a row."""
     waiting, first, inside = bytearray(), True, False
-    good = 0  # where the last such line ends
+    good = 0  # end of the last such line
     while chunk := stream.read1(_LARGE):
         start, at = len(waiting), 0
         waiting += chunk
@@ -73,7 +73,7 @@ def _end_of_line(text: bytes, quote: bytes | None) -> int:
 
 
 def _shift_line(error: BadFile, lines: int) -> BadFile:
-    """Move the line number of an error message down by the rows already read."""
+    """Increase the line number of an error message by the lines already read."""
     if error.line is None or not lines:
         return error
     place, line = f"{error.path}:{error.line}", error.line + lines

@@ -1,7 +1,7 @@
-"""Memory that was freed goes back to the system, so that a large table counts once and not what was made of it before.
+"""Return freed memory to the operating system, so that a large table occupies memory only once.
 
-The allocator of glibc keeps freed arrays up to 32 MB, and up to 64 MB of them, for later use, in one heap for each
-thread. Arrow's own allocator keeps what a file was parsed in.
+The allocator of glibc keeps freed arrays of up to 32 MB, up to 64 MB in total, for later use, in one heap per thread.
+Arrow's own allocator keeps the memory in which a file was parsed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import os
 import sys
 from typing import Any
 
-_PAGES_OF_THEIR_OWN = 1 << 18  # bytes from which on an array goes back as soon as it is freed
+_PAGES_OF_THEIR_OWN = 1 << 18  # bytes from which an array is returned as soon as it is freed
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 
 
 def _allocator(name: str) -> Any:
-    """A function of glibc, or one that does nothing elsewhere."""
+    """Return a function of glibc, or on other systems one that does nothing."""
     found = getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
     return found or (lambda *arguments: 0)
 

@@ -1,4 +1,4 @@
-"""Which model the options ask for, on which matrix, and with which C."""
+"""Choice of the estimator, the encoder and C from the options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute",
 
 @dataclass(frozen=True)
 class Judgement:
-    """The C that was chosen, and what rows set aside say about it."""
+    """The chosen C, and its evaluation on held-out rows."""
 
     C: float
     tuning: Tuning | None = None
@@ -34,7 +34,7 @@ class Judgement:
 def held_out_words(
     loss: float, y: npt.NDArray[Any], weight: npt.NDArray[Any] | None, regression: bool
 ) -> tuple[str, dict[str, Any]]:
-    """Held-out error as text and as facts; ``loss`` is the share of errors, or the mean squared error."""
+    """Return the held-out error as text and as facts; ``loss`` is the fraction of errors or the mean squared error."""
     n = len(y)
     if regression:
         mean = np.average(y, weights=weight)
@@ -57,7 +57,7 @@ def held_out_words(
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Which model, and how C is chosen."""
+    """Add the options for the model and for the choice of C."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model", choices=MODELS, help="default: logistic for classes, least-squares for numbers"
@@ -101,7 +101,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def estimator(options: Any, regression: bool) -> Any:
-    """The estimator that the options ask for."""
+    """Return the estimator for the options."""
     name = options.model or ("least-squares" if regression else "logistic")
     common: dict[str, Any] = {
         "tol": options.tol,
@@ -130,7 +130,7 @@ def estimator(options: Any, regression: bool) -> Any:
 
 
 def encoder_for(table: Any, standardise: bool, dropped: Collection[str] = ()) -> Encoder | None:
-    """Encoder of a table without the ``dropped`` columns, fitted where it is stored; None if the file held a matrix."""
+    """Fit an encoder to a table without the ``dropped`` columns, where it is stored; None if the file has a matrix."""
     encoder = Encoder(standardise=standardise, types=dict.fromkeys(dropped, "drop") or None)
     if isinstance(table, Table):
         if table.matrix is not None:
@@ -152,7 +152,7 @@ def encoder_for(table: Any, standardise: bool, dropped: Collection[str] = ()) ->
 
 
 def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
-    """Cross-validation folds: as asked, else at most five and as many as the rarest class has rows."""
+    """Number of cross-validation folds: as given, otherwise five, or fewer if the rarest class has fewer rows."""
     if options.cv is not None or regression:
         return int(reading.FOLDS if options.cv is None else options.cv)
     rarest = int(np.unique(labels, return_counts=True)[1].min())
@@ -167,7 +167,7 @@ def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
 
 
 def tune_model(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
-    """The validation curve, and the C it selects."""
+    """Compute the validation curve and the C it selects."""
     return linsep.tune(
         model,
         X,

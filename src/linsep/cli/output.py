@@ -1,4 +1,4 @@
-"""What is said, and where: words on standard error, results on standard output."""
+"""Output of the command: messages on standard error, results on standard output."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from linsep.paths import no_such_file
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a verb ended: its exit code, and the facts that ``--json`` prints."""
+    """The result of a verb: its exit code, and the facts that ``--json`` prints."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     code: int = 0
 
 
 def say(options: Any, text: str = "") -> None:
-    """A line for people."""
+    """Print a line on standard error."""
     if not options.quiet:
         print(plain(text), file=sys.stderr, flush=True)
 
 
 def fail(options: Any, error: BaseException, code: int) -> int:
-    """Print one line, and with ``--json`` one object."""
+    """Print an error as one line, and with ``--json`` as one object; return the exit code."""
     kind, message = type(error).__name__, as_options(str(error))
     if isinstance(error, MemoryError):
         message = f"not enough memory: {message or 'none is left'}; use fewer rows or columns."
@@ -49,11 +49,11 @@ def fail(options: Any, error: BaseException, code: int) -> int:
 
 
 def plain(text: str) -> str:
-    """Text that cannot command a terminal: names come from files that anybody may have written."""
+    """Remove terminal control characters: names come from untrusted files."""
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
-#: How the library speaks of its parameters, and what they are called here.
+#: Parameters in messages of the library -> options of the command line.
 _OPTIONS = (
     (r"types=\{'([^']*)': '?(\w+|\.\.\.)'?\}", r"--type '\1=\2'"),
     (r"types\['([^']*)'\] must", r"--type '\1=...': the type must"),
@@ -85,14 +85,14 @@ _OPTIONS = (
 
 
 def as_options(message: str) -> str:
-    """A message of the library with the options of the command line in place of its parameters."""
+    """Replace parameters in a message of the library by the corresponding command-line options."""
     for pattern, option in _OPTIONS:
         message = re.sub(pattern, option, message)
     return message
 
 
 def certificate_facts(certificate: Optimality) -> dict[str, Any]:
-    """A certificate as plain values; what is not finite is null."""
+    """Return a certificate as plain values; values that are not finite become null."""
     names = ("primal", "dual", "gap", "relative_gap", "coef_error", "tol", "rounding")
     facts: dict[str, Any] = {name: _finite(getattr(certificate, name)) for name in names}
     return {**facts, "certified": certificate.certified, "kind": certificate.kind}
@@ -103,7 +103,7 @@ def _finite(value: float) -> float | None:
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
-    """Aligned columns: the first to the left, the others to the right."""
+    """Format a table with aligned columns, the first to the left, the others to the right."""
     lines = [heads, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
     return "\n".join(

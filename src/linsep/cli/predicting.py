@@ -1,4 +1,4 @@
-"""``linsep predict``: predict new rows, as CSV on standard output or into a file."""
+"""``linsep predict``: predict new rows and write CSV to standard output or a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.paths import replace_file
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=False)
     parser.add_argument(
@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Read some rows, predict them, write them, and go on."""
+    """Read, predict and write the rows piece by piece."""
     model = linsep.load(options.model)
     encoder, final = reading.encoder_of(model), reading.final(model)
     if options.proba and not hasattr(final, "predict_proba"):
@@ -57,7 +57,7 @@ def run(options: Any) -> Outcome:
 
 
 def _columns(options: Any, final: Any, X: Any) -> dict[str, list[Any]]:
-    """Columns of the output for some rows."""
+    """Return the output columns for some rows."""
     columns = {"prediction": final.predict(X).tolist()}
     if options.scores:
         scores = final.decision_function(X) if hasattr(final, "classes_") else final.predict(X)
@@ -70,7 +70,7 @@ def _columns(options: Any, final: Any, X: Any) -> dict[str, list[Any]]:
 
 
 def _write(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -> int:
-    """CSV as it comes; returns the number of rows."""
+    """Write CSV piece by piece and return the number of rows."""
     writer = csv.writer(file, lineterminator="\n")
     n = 0
     for piece in pieces:
@@ -81,12 +81,12 @@ def _write(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -
         if options.spreadsheet:
             rows = [[_guard(cell) for cell in row] for row in rows]
         writer.writerows(rows)
-        file.flush()  # who waits at the other end of a pipe
+        file.flush()  # so that the reader of a pipe gets the rows now
     return n
 
 
 def _gather(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
-    """All predictions, for one JSON object."""
+    """Collect all predictions for one JSON object."""
     columns: dict[str, list[Any]] = {}
     for piece in pieces:
         for name, values in piece.items():
@@ -95,7 +95,7 @@ def _gather(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
 
 
 def _into_file(options: Any, pieces: Iterable[dict[str, list[Any]]]) -> int:
-    """The file is written whole or not at all."""
+    """Write the output file atomically and return the number of rows."""
     with replace_file(options.output) as stream:
         file = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
         n = _write(options, pieces, file)
@@ -104,5 +104,5 @@ def _into_file(options: Any, pieces: Iterable[dict[str, list[Any]]]) -> int:
 
 
 def _guard(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula; numbers are numbers."""
+    """Escape a text cell that a spreadsheet would take for a formula; numbers are not changed."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell

@@ -1,4 +1,4 @@
-"""Options that several verbs share: which file, which target, which columns."""
+"""Options shared by several verbs, and reading of the data they name: file, target, columns."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import stream_table
 
-# Values of C, folds, share of rows to judge by, by default.
+# Defaults: number of values of C, folds, fraction of held-out rows.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
 
 def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
-    """DATA, and how to read it."""
+    """Add the DATA argument and the options for reading it."""
     parser.add_argument(
         "data",
         help="CSV, TSV, Parquet, Arrow, LIBSVM or npz file, a directory or pattern of such files, or a URL "
@@ -86,7 +86,7 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Threads, time, tolerance, seed."""
+    """Add the options for threads, time, tolerance and seed."""
     group = parser.add_argument_group("fitting")
     group.add_argument(
         "--tol", type=float, default=1e-6, help="proven relative gap at which to stop, default 1e-6"
@@ -107,21 +107,21 @@ def read(
     types: dict[str, str] | None = None,
     source: str | None = None,
 ) -> Table:
-    """The table that the options name, or another one that is written like it."""
+    """Read the table named by the options, or ``source`` in the same format."""
     return read_table(
         options.data if source is None else source, target, **read_options(options, types)
     )
 
 
 def scan_files(options: Any, target: str | None, **where: Any) -> Any:
-    """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
+    """Return a scan of the files named by the options, on disk or on a cluster, read like a table in memory."""
     written = read_options(options, None)
-    del written["types"], written["unlabelled"]  # columns of a matrix have no types
+    del written["types"], written["unlabelled"]  # not applicable to a matrix
     return scan(options.data, target=target, **written, **where)
 
 
 def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
-    """The rows that the options name, some at a time; from standard input as they come, if columns have names."""
+    """Iterate over tables of the rows named by the options; standard input with column names is streamed."""
     written = read_options(options, types)
     text = types is not None and options.format in (None, "csv", "tsv") and written["header"]
     pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
@@ -131,7 +131,7 @@ def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]
 
 
 def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
-    """How the file is written."""
+    """Return the keyword arguments of ``read_table`` that describe the file format."""
     said = dict(types or {})
     for pair in options.type:
         name, _, kind = pair.rpartition("=")
@@ -154,7 +154,7 @@ def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
 
 
 def storage_options(options: Any) -> dict[str, Any]:
-    """Options of the file system: true, false, short whole numbers and JSON in braces are what they say, else text."""
+    """Parse options of the file system: true, false, short integers and JSON in braces; anything else is text."""
     found: dict[str, Any] = {}
     for pair in options.storage_option:
         name, equals, value = pair.partition("=")
@@ -176,24 +176,24 @@ def _option_value(pair: str, text: str) -> Any:
 
 
 def files(options: Any) -> list[Any]:
-    """The files that the options name, standard input and what is not there among them."""
+    """Return the files named by the options, including standard input and files that do not exist."""
     return list_files(options.data, storage_options(options))
 
 
 def source_name(options: Any) -> str:
-    """Name of the data in messages: the path as given, or the URL without secrets."""
+    """Name of the data for messages: the path as given, or the URL without secrets."""
     return shown(options.data) if is_url(options.data) else str(options.data)
 
 
 def read_labelled(
     options: Any, types: dict[str, str] | None = None, source: str | None = None
 ) -> Table:
-    """The table with its target."""
+    """Read the table with its target."""
     return refuse_unlabelled(read(options, options.target, types, source))
 
 
 def refuse_unlabelled(table: Table) -> Table:
-    """The table, which must have a target."""
+    """Return the table, or raise if it has no target."""
     if table.y is None:
         names = ", ".join(map(repr, table.columns[:20]))
         raise BadInput(
@@ -203,7 +203,7 @@ def refuse_unlabelled(table: Table) -> Table:
 
 
 def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
-    """Labelled rows for a model, read as those were that it was fitted to."""
+    """Read labelled rows for a model, in the way its training rows were read."""
     encoder = encoder_of(model)
     return read_labelled(
         options, None if encoder is None else column_types(encoder, options), source
@@ -211,37 +211,37 @@ def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Ta
 
 
 def column_types(encoder: Encoder, options: Any) -> dict[str, str]:
-    """How the columns were read when the encoder was fitted."""
+    """Return the types with which the columns were read when the encoder was fitted."""
     return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
 
 
 def encoder_of(model: Any) -> Encoder | None:
-    """The encoder that a pipeline begins with, or None."""
+    """Return the encoder at the beginning of a pipeline, or None."""
     first = model[0] if hasattr(model, "steps") else None
     return first if isinstance(first, Encoder) else None
 
 
 def final(model: Any) -> Any:
-    """The estimator itself."""
+    """Return the final estimator of a pipeline, or the model itself."""
     return take_apart(model).model
 
 
 def matrix(model: Any, table: Table) -> Any:
-    """The rows of a table as the estimator of a model wants them."""
+    """Return the rows of a table as the input of the final estimator."""
     encoder, steps = encoder_of(model), take_apart(model).steps
-    if table.matrix is not None:  # as an encoder has made it, or as the steps read it
+    if table.matrix is not None:  # already encoded, or the input of the steps
         return (
             table.matrix if encoder is not None or steps is None else steps.transform(table.matrix)
         )
     if encoder is not None:
-        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+        encoder.extra = "ignore"  # the table may still have the target and ignored columns
     if steps is None:
         return _numbers(model, table)
     return steps.transform(table if encoder is not None else _frame(model, table))
 
 
 def _frame(model: Any, table: Table) -> Any:
-    """The columns of a table that the steps of a scikit-learn pipeline were fitted to."""
+    """Return the columns of a table to which the steps of a scikit-learn pipeline were fitted."""
     names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
     for name in names:
         if name not in table.kinds:
@@ -258,16 +258,16 @@ def _frame(model: Any, table: Table) -> Any:
 
 
 def _values(table: Table, name: str) -> npt.NDArray[Any]:
-    """One column as scikit-learn reads it: text as strings, a missing one as None."""
+    """Return one column for scikit-learn: text as strings, missing values as None."""
     values = table.values(name)
     if table.kinds[name] != STRING:
         return values
     found: npt.NDArray[Any] = np.array([*table.levels[name], None], dtype=object)[values]
-    return found  # the code -1 of a missing one is the last position
+    return found  # the code -1 of a missing value selects the last entry
 
 
 def _numbers(model: Any, table: Table) -> FloatArray:
-    """The columns that a model without an encoder was fitted to, by name if it knows them."""
+    """Return the columns to which a model without an encoder was fitted, by name if it has names."""
     names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
     columns = []
     for name in names:
@@ -284,7 +284,7 @@ def _numbers(model: Any, table: Table) -> FloatArray:
 
 
 def is_regression(y: npt.NDArray[Any], task: str) -> bool:
-    """Whether the target is a number rather than a class."""
+    """Return whether the target is a number rather than a class."""
     if task == "regress" and y.dtype.kind not in "iuf":
         raise BadInput(
             f"--task regress needs a target of numbers, but it holds text, for instance {str(y[0])!r}; correct these "

@@ -1,4 +1,4 @@
-"""``linsep report``: the HTML page of a model on its data."""
+"""``linsep report``: write an HTML report about a model and its data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linsep.tables import Table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
     parser.add_argument(
@@ -27,12 +27,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Write the page."""
+    """Write the report."""
     require()
     model = linsep.load(options.model)
     final, encoder = reading.final(model), reading.encoder_of(model)
     if encoder is not None:
-        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+        encoder.extra = "ignore"  # the table may still have the target and ignored columns
     train = reading.read_labelled_for(options, model)
     held = None if options.test is None else reading.read_labelled_for(options, model, options.test)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
@@ -53,6 +53,6 @@ def run(options: Any) -> Outcome:
 
 
 def _rows(model: Any, table: Table) -> Any:
-    """The table itself where an encoder will turn it into numbers, so that its gaps are seen."""
+    """Return the table itself if the model has an encoder, so that the report sees its missing values."""
     has_names = reading.encoder_of(model) is not None and table.matrix is None
     return table if has_names else reading.matrix(model, table)

@@ -13,13 +13,13 @@ from linsep.cli.output import Outcome, say
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
 
 
 def run(options: Any) -> Outcome:
-    """Error and its exact upper bound, or R squared for numbers."""
+    """Print the error and its exact upper confidence bound, or R squared for a numeric target."""
     model = linsep.load(options.model)
     table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)

@@ -1,4 +1,4 @@
-"""``linsep separate``: is there a hyperplane between the classes? A proof either way."""
+"""``linsep separate``: decide whether a hyperplane separates the classes, with a proof either way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linsep.separability import Separable
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     reading.add_data(parser, target=True)
     parser.add_argument("--of", metavar="CLASS", help="separate this class from all others")
     parser.add_argument("--exact", action="store_true", help="check the proof in exact arithmetic")
@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """The verdict, and whether its proof was checked."""
+    """Print the verdict, and whether its proof was verified."""
     table = reading.read_labelled(options)
     X = storage.matrix(options, table, modelling.encoder_for(table, standardise=False))
     y = table.y if options.of is None else _rows_of_class(table.y, options.of)
@@ -44,7 +44,7 @@ def run(options: Any) -> Outcome:
 
 
 def _rows_of_class(y: Any, name: str) -> Any:
-    """Which rows are of the class of that name."""
+    """Return a mask of the rows of the class with that name."""
     chosen = y.astype(str) == name
     if not chosen.any():
         known = ", ".join(map(repr, np.unique(y).tolist()[:10]))

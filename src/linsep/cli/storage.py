@@ -1,8 +1,8 @@
-"""Where the numbers of a table are stored while a model is fitted: in memory, or on disk where they take too much.
+"""Storage of an encoded table during a fit: in memory, or on disk if it is too large.
 
-Every table goes the same way: it is read in batches (a large one to a temporary file), its columns are encoded batch
-by batch, and the numbers stay in memory up to ``--memory-limit``. More of them are written to disk and read in every
-pass.
+Every table is processed in the same way: it is read in batches (a large one into a temporary file), and its columns are
+encoded batch by batch. The encoded rows stay in memory up to ``--memory-limit``; a larger matrix is written to disk and
+read in every pass.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
 from linsep.tables import Encoder, Table
 
-IN_MEMORY = 64 << 20  #: bytes of numbers that stay in memory in any case
-_SHARE = 0.25  # of the free memory that the numbers may take: a fit and a report take some more
-_GROWN = 4.0  # bytes in memory for a byte of an npz file, at a guess
+IN_MEMORY = 64 << 20  #: bytes of encoded rows up to which they always stay in memory
+_SHARE = 0.25  # fraction of the free memory for encoded rows; fit and report need more
+_GROWN = 4.0  # estimated bytes in memory per byte of an npz file
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     group = parser.add_argument_group("tables larger than memory")
     group.add_argument(
         "--memory-limit",
@@ -57,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def limit(options: Any) -> float:
-    """Bytes of numbers up to which a table stays in memory."""
+    """Bytes of encoded rows up to which a table stays in memory."""
     given = getattr(options, "memory_limit", None)
     if given is None:
         return max(IN_MEMORY, _SHARE * available_memory())
@@ -70,12 +70,12 @@ def limit(options: Any) -> float:
 
 
 def resumable(options: Any) -> AbstractContextManager[Any]:
-    """The checkpoint of a fit from disk or on a cluster, if one is requested."""
+    """Return the checkpoint context of a fit from disk or on a cluster, if requested."""
     return nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
 
 
 def read(options: Any) -> Table:
-    """The labelled table; a large matrix without column names is stored on disk."""
+    """Read the labelled table; a large matrix without column names is stored on disk."""
     files = reading.files(options)
     if len(files) == 1 and _is_there(files[0]):
         kind = format_of(files[0], options.format)
@@ -88,14 +88,14 @@ def read(options: Any) -> Table:
 
 
 def _is_there(file: Any) -> bool:
-    """Whether a file can be looked at before it is read: standard input and pipes cannot."""
+    """Return whether a file can be inspected before it is read; standard input and pipes cannot."""
     return isinstance(file, DataFile) and (is_url(file.path) or Path(file.path).is_file())
 
 
 def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") -> Any:
-    """The rows of a table as numbers: an array, a CSR matrix or a scan. Of a table in memory nothing is left.
+    """Encode the rows of a table as an array, a CSR matrix or a scan. A table in memory is consumed.
 
-    ``name`` tells these rows from others of the same file, for ``--cache``.
+    ``name`` distinguishes these rows from others of the same file, for ``--cache``.
     """
     if encoder is None:
         return table.matrix
@@ -122,7 +122,7 @@ def _consume(parts: list[Any]) -> Iterator[Any]:
 
 
 def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
-    """Directory below ``--cache`` for the rows of the file, encoded by this encoder; None without one."""
+    """Directory below ``--cache`` for the rows of the file, encoded by this encoder; None without ``--cache``."""
     home, files = getattr(options, "cache", None), reading.files(options)
     if home is None or not all(map(_is_there, files)):
         return None
@@ -131,15 +131,15 @@ def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
 
 
 def rows_name(rows: IntArray) -> str:
-    """Name that identifies a choice of rows."""
+    """Name that identifies a selection of rows."""
     return hashlib.sha256(rows.tobytes()).hexdigest()
 
 
 def on_disk(X: Any) -> bool:
-    """Whether rows are read from disk."""
+    """Return whether rows are read from disk."""
     return location_of(X) is Location.DISK
 
 
 def readings(X: Any) -> dict[str, float]:
-    """How often rows on disk were read, as a fact for ``--json``."""
+    """Return how often rows on disk were read, as a fact for ``--json``."""
     return {"reads": X.reads} if on_disk(X) else {}

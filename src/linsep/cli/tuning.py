@@ -1,4 +1,4 @@
-"""``linsep tune``: the validation curve, without a model file."""
+"""``linsep tune``: print the validation curve, without writing a model file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from linsep.cli.output import Outcome, say
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     reading.add_data(parser, target=True)
     modelling.add(parser)
     reading.add_limits(parser)
 
 
 def run(options: Any) -> Outcome:
-    """Print mean and standard error for every C, and the chosen one."""
+    """Print mean and standard error for every C, and the chosen C."""
     table = reading.read_labelled(options)
     assert table.y is not None
     regression = reading.is_regression(table.y, options.task)

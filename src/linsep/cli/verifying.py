@@ -1,4 +1,4 @@
-"""``linsep verify``: does what a model claims about itself hold for these rows?"""
+"""``linsep verify``: check the certificate of a model against its rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from linsep.cli.output import Outcome, certificate_facts, say
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Options."""
+    """Add the options of the command to the parser."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
     parser.add_argument("--exact", action="store_true", help="recompute in exact arithmetic")
 
 
 def run(options: Any) -> Outcome:
-    """Recompute the certificate without solvers and kernels; an error if it does not hold."""
+    """Recompute the certificate without solvers and kernels, and raise if it does not hold."""
     model = linsep.load(options.model)
     table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)

@@ -1,6 +1,6 @@
-"""Fitted models in other languages: SQL, C, plain Python, ONNX, scikit-learn.
+"""Export of fitted models to SQL, C, plain Python, ONNX and scikit-learn.
 
-Every export agrees with ``decision_function``, ``predict`` and ``predict_proba`` to rounding.
+Every export agrees with ``decision_function``, ``predict`` and ``predict_proba`` up to rounding.
 """
 
 from linsep.export.onnx_graph import onnx

@@ -1,4 +1,4 @@
-"""Expressions of preprocessing steps in C99, and the literals of C."""
+"""Expressions of preprocessing steps in C99, and C literals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _HELPERS = {
 
 
 class CTerms:
-    """The terms and tables of a formula as C, with the functions and arrays that they need."""
+    """The terms and tables of a formula as C code, with the functions and arrays they need."""
 
     def __init__(self, f: Formula, name: str) -> None:
         self.f, self.name = f, name
@@ -50,23 +50,23 @@ class CTerms:
 
     @property
     def arguments(self) -> str:
-        """Parameters that hold a row."""
+        """Parameter list of a function that takes a row."""
         return "const double *x, const char *const *s" if self.texts else "const double *x"
 
     @property
     def passed(self) -> str:
-        """Arguments that hold a row in a call."""
+        """Argument list that passes a row in a call."""
         return "x, s" if self.texts else "x"
 
     def text_names(self) -> list[str]:
-        """Names of the columns of texts."""
+        """Return the names of the text columns."""
         if not self.texts:
             return []
         shown = ", ".join(c_string(self.f.columns[j]) for j in self.texts)
         return [f"const char *const {self.name}_texts[{len(self.texts)}] = {{{shown}}};"]
 
     def score_body(self) -> list[str]:
-        """The lines that compute z."""
+        """Return the lines that compute the scores z."""
         (k, count), name, f = self.f.W.shape, self.name, self.f
         each = [f"    for (int c = 0; c < {k}; ++c) {{", f"        z[c] = {name}_intercept[c];"]
         add = f"        for (int j = 0; j < {count}; ++j) z[c] += {name}_coef[c][j] * "
@@ -92,12 +92,12 @@ class CTerms:
         return lines
 
     def helpers(self) -> list[str]:
-        """Functions and arrays that ``score_body`` uses; call that first."""
+        """Return the functions and arrays that ``score_body`` uses; call that first."""
         functions = [line.format(name=self.name) for kind in self._used for line in _HELPERS[kind]]
         return [*functions, *self._tables]
 
     def term(self, x: ex.Expression) -> str:
-        """An expression of x and s."""
+        """Write an expression in terms of x and s."""
         if isinstance(x, ex.Column):
             text = x.at in self.texts
             return f"s[{self.texts.index(x.at)}]" if text else f"x[{self.numbers.index(x.at)}]"
@@ -141,7 +141,7 @@ class CTerms:
         return f"{self.name}_{kind}"
 
     def _row(self, x: ex.Expression, keys: tuple[Any, ...], rows: list[list[float]]) -> str:
-        """A call that finds the row of a key: one for each key, then that of other keys, then that of a missing one."""
+        """Write a call that finds the row of a key; ``rows`` ends with those of other keys and of a missing value."""
         number, m, k = len(self._tables), len(keys), len(rows[0])
         row = f"{self.name}_row{number}"
         of_texts = any(isinstance(key, str) for key in keys)
@@ -167,12 +167,12 @@ class CTerms:
 
 
 def c_number(x: float) -> str:
-    """A number with every bit."""
+    """Write a number as a C literal without rounding."""
     return "NAN" if math.isnan(x) else float(x).hex()
 
 
 def c_string(text: str) -> str:
-    r"""A C string: everything but plain ASCII as octal bytes, which no trigraph or quote survives."""
+    r"""Write a C string literal; quotes, backslashes, ``?`` (trigraphs) and all but printable ASCII become octal."""
     out = []
     for byte in text.encode():
         char = chr(byte)

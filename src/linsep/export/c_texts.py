@@ -1,7 +1,7 @@
-"""Text vectorizers in C99: UTF-8 texts, analysed as scikit-learn analyses them.
+"""Text vectorizers in C99, which analyse UTF-8 texts like scikit-learn.
 
-Which characters belong to words, and what lower case and stripped accents make of a character, is written into the file
-as tables, taken from the Python that exports. A vocabulary needs only the characters that occur in it.
+Tables in the file list the word characters and the results of lowercasing and accent stripping, as computed by the
+exporting Python version. A vocabulary needs only the characters that occur in it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from linsep.export.c_terms import c_string
 from linsep.export.formula import Document, Formula
 from linsep.pipelines.texts import DEFAULT_PATTERN, Analysis
 
-#: Patterns of words that need no regular expressions, and their least number of characters.
+#: Word patterns that need no regular expressions -> minimum number of characters.
 _PATTERNS = {DEFAULT_PATTERN: 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1, r"\w+": 1}
 _KINDS = {"word": 0, "char": 1, "char_wb": 2}
 _NORMS = {None: 0, "l1": 1, "l2": 2, "max": 3}
 
 
 def headers(f: Formula) -> list[str]:
-    """Headers that the analysis of texts needs."""
+    """Return the headers needed for the analysis of texts."""
     return ["#include <stdint.h>", "#include <stdlib.h>"] if f.documents else []
 
 
 def functions(f: Formula, name: str) -> list[str]:
-    """The tables and functions of all documents."""
+    """Return the tables and functions of all documents."""
     if not f.documents:
         return []
     ranges = ", ".join(f"{{{low}, {high}}}" for low, high in _word_ranges())
@@ -40,7 +40,7 @@ def functions(f: Formula, name: str) -> list[str]:
 
 
 def _vectorizer(document: Document, table: str, name: str) -> list[str]:
-    """The constant that describes one vectorizer."""
+    """Return the constant that describes one vectorizer."""
     words, analysis = document.words, document.words.analysis
     if analysis.kind == "word" and analysis.pattern not in _PATTERNS:
         raise Refused(
@@ -85,10 +85,11 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
 
 
 def _replacements(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tuple[str, str]]:
-    """Characters that lower case or stripping changes, and what they become.
+    """Iterate over the characters that lowercasing or accent stripping changes, with their replacements.
 
-    Those that end up outside of the alphabet in a term of its own length are in no term of the vocabulary anyway.
-    With ``strip_accents="ascii"`` a million characters vanish: the C text drops what is beyond ASCII and not listed.
+    A character whose replacement is a single character outside the alphabet can be omitted, because neither occurs in
+    the vocabulary. With ``strip_accents="ascii"`` a million characters vanish: the C code drops all characters beyond
+    ASCII that are not listed.
     """
     to_ascii = analysis.accents == "ascii"
     for old, new in _changes(analysis.lowercase, analysis.accents):
@@ -107,7 +108,7 @@ def _replacements(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tup
 
 @functools.cache
 def _changes(lowercase: bool, accents: str | None) -> list[tuple[str, str]]:
-    """All characters that change."""
+    """Return all characters that change, with their replacements."""
     if not lowercase and accents is None:
         return []
     every = map(chr, [*range(1, 0xD800), *range(0xE000, 0x110000)])
@@ -136,7 +137,7 @@ def _word_ranges() -> list[tuple[int, int]]:
 
 
 def _ranges(holds: Callable[[str], bool]) -> list[tuple[int, int]]:
-    """First and last code points of the runs of characters for which something holds."""
+    """Return the first and last code points of the runs of characters for which ``holds`` is true."""
     found: list[tuple[int, int]] = []
     for code in range(0x110000):
         if holds(chr(code)):

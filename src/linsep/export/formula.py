@@ -1,4 +1,4 @@
-"""What every export writes down: scores, how they become classes and probabilities, and from what columns."""
+"""The formula of a model, common to all exports: input columns, scores, classes and probabilities."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from linsep.pipelines.steps import apply_step
 from linsep.pipelines.texts import Word, Words, reads_texts
 from linsep.tables import Encoder
 
-#: A scaling is folded into the coefficients if its centre is at most this many divisors from 0: then folding costs at
+#: A scaling is folded into the coefficients if |centre| is at most this many times its divisor; folding then loses at
 #: most six bits.
 _FOLDED = 64.0
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers that are added to the k scores, by the level of one column."""
+    """Contributions of the levels of one column to the k scores."""
 
     x: Expression
     keys: tuple[Key, ...]
     values: FloatArray  # (levels, k)
-    default: FloatArray  # (k,) of a level that is not listed; NaN if it is refused
+    default: FloatArray  # (k,) for a level that is not listed; NaN if it is refused
     missing: FloatArray  # (k,)
 
     @property
@@ -53,13 +53,13 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """Numbers that the terms of a text add to the k scores."""
+    """Contributions of the terms of a text column to the k scores."""
 
     words: Words
     W: FloatArray  # (width, k)
 
     def entries(self) -> list[tuple[int, float, list[float]]]:
-        """Position, factor and weights of the features that are not ``other``; of a vocabulary, of all."""
+        """Return position, factor and weights of the features; for hashing, only of those unlike ``other``."""
         words, known = self.words, list(range(self.words.width))
         factor = np.ones(words.width) if words.factor is None else words.factor
         if words.vocabulary is None:
@@ -69,16 +69,16 @@ class Document:
 
     @property
     def other(self) -> float:
-        """Factor of a hash value without an entry: it has no weights, and counts in the norm alone."""
+        """Factor of a hash value without an entry, which has no weights and contributes only to the norm."""
         return 1.0 if self.words.factor is None else float(self.words.factor.max())
 
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """z = W t + b + sum of tables and documents, with terms t of the columns, and what is made of z.
+    """Scores z = W t + b + sum of tables and documents, where t are terms of the columns, and the link of z.
 
     ``link`` is "softmax" (of all scores), "logistic" (of one score), "ovr" (logistic of each, divided by
-    their sum), or None if the scores carry no probabilities. ``classes`` is None for a regression.
+    their sum), or None if the model has no probabilities. ``classes`` is None for a regression.
     """
 
     terms: list[Expression]
@@ -105,7 +105,7 @@ class Formula:
 
     @property
     def texts(self) -> list[int]:
-        """Positions of the columns that hold texts."""
+        """Positions of the text columns."""
         found = text_columns(self.terms) | {document.words.x.at for document in self.documents}
         for table in self.tables:
             if table.of_texts:
@@ -114,7 +114,7 @@ class Formula:
 
 
 def formula(model: Any) -> Formula:
-    """The formula of a fitted linsep model, or of a pipeline that ends in one; affine steps are folded into it."""
+    """Return the formula of a fitted linsep model, or of a pipeline that ends in one, with affine steps folded in."""
     opened = take_apart(model)
     steps, model = opened.steps, opened.model
     if not hasattr(type(model), "get_params") or not type(model).__module__.startswith("linsep."):
@@ -148,7 +148,7 @@ def formula(model: Any) -> Formula:
 
 
 def plain(model: Any, what: str) -> Formula:
-    """The formula of a model that takes numbers; one with an encoder of linsep is refused."""
+    """Return the formula of a model with numeric input, or raise if it has an encoder of linsep."""
     found = formula(model)
     if found.encoder is not None:
         raise Refused(
@@ -161,7 +161,7 @@ def plain(model: Any, what: str) -> Formula:
 def fold(
     features: Sequence[Expression], W: FloatArray, b: FloatArray
 ) -> tuple[list[Expression], FloatArray, FloatArray, list[Table], list[Document]]:
-    """Terms, their weights, intercepts, tables and documents: scalings and codes become part of the coefficients."""
+    """Fold scalings and codes into the coefficients; return terms, weights, intercepts, tables and documents."""
     weights: dict[Expression, FloatArray] = {}
     levels: dict[Expression, list[tuple[Lookup, FloatArray]]] = {}
     documents: dict[Words, Document] = {}
@@ -192,7 +192,7 @@ def fold(
 
 
 def _refuse_words(x: Expression) -> None:
-    """Words are added to the scores one by one: products of them, say, have no place."""
+    """Raise if an expression contains a word, which may only contribute to the scores additively, not in products."""
     if isinstance(x, Word):
         raise Refused(
             "A text vectorizer can be exported if scalings, a Normalizer or feature selection follow it, and no other "
@@ -203,12 +203,12 @@ def _refuse_words(x: Expression) -> None:
 
 
 def _order(x: Expression) -> tuple[int, int]:
-    """Columns in their order, then everything else."""
+    """Sort key: columns in their order, then everything else."""
     return (0, x.at) if isinstance(x, Column) else (1, 0)
 
 
 def _table(x: Expression, found: list[tuple[Lookup, FloatArray]]) -> Table:
-    """Several codes of the same column as one table."""
+    """Merge several codes of the same column into one table."""
     keys = tuple(dict.fromkeys(key for part, _ in found for key in part.keys))
 
     def of(key: Key | None) -> FloatArray:
@@ -225,7 +225,7 @@ def _columns(names: list[str]) -> list[Expression]:
 
 
 def _input_names(first: Any, d: int) -> list[str]:
-    """Names of the input columns; x1, x2, ... if they have none, and ``text`` of texts that are no table."""
+    """Return the names of the input columns; x1, x2, ... if they have none, and ``text`` for a plain list of texts."""
     if reads_texts(first):
         return ["text"]
     names = getattr(first, "feature_names_in_", None)
@@ -235,7 +235,7 @@ def _input_names(first: Any, d: int) -> list[str]:
 
 
 def _link(model: Any) -> str | None:
-    """How the model's predict_proba works, if it has one."""
+    """Return the link of the model's ``predict_proba``, or None if it has none."""
     if not hasattr(model, "predict_proba"):
         return None
     if isinstance(model, LogisticRegression):  # a class of linsep.sklearn

@@ -1,4 +1,4 @@
-"""ONNX: a graph of a few standard operators, in double precision."""
+"""Export to ONNX: a graph of a few standard operators in double precision."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def onnx(model: Any) -> bytes:
     operators are standard (MatMul, Softmax, Sigmoid, ArgMax, Gather) and compute in double precision, so predictions
     agree with linsep up to rounding. Needs the package onnx.
 
-    For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
-    columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which
-    the empty string is a missing value. A row without a score has NaN for scores. Texts are split into words by an
-    operator of onnxruntime (com.microsoft.Tokenizer), and the vectorizer must have lowercase=False.
+    For a pipeline whose columns are numbers, ``X`` is the input of its first step, with NaN for a missing value. If
+    some columns hold texts, each column in use is a separate input (n, 1) with its name, of doubles or of strings; an
+    empty string is a missing value. A row without a score has NaN for scores. Texts are split into words by an operator
+    of onnxruntime (com.microsoft.Tokenizer), and the vectorizer must have lowercase=False.
 
     Parameters
     ----------
@@ -86,22 +86,22 @@ class _Graph:
         self.terms = OnnxTerms(f, self)
 
     def constant(self, name: str, value: Any) -> str:
-        """A named constant."""
+        """Add a named constant."""
         self.constants.append(self.numpy.from_array(np.asarray(value), name))
         return name
 
     def node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        """One operation."""
+        """Add an operation."""
         self.nodes.append(self.make.make_node(kind, inputs, [output], **attributes))
         return output
 
     def output(self, name: str, kind: Any, width: int | None) -> None:
-        """Declare a result of n rows."""
+        """Declare an output with n rows."""
         shape = ["n"] if width is None else ["n", width]
         self.outputs.append(self.make.make_tensor_value_info(name, kind, shape))
 
     def scores(self) -> None:
-        """t W' + b, and what the tables add."""
+        """Add the scores t W' + b, with the contributions of the tables."""
         b = self.constant("b", self.f.b)
         parts = []
         if self.f.W.shape[1]:
@@ -115,7 +115,7 @@ class _Graph:
         self.output("score", self.types.DOUBLE, len(self.f.b))
 
     def labels(self) -> None:
-        """The class of the largest score; of two, the second if the score is not negative."""
+        """Add the class of the largest score; for two classes, the second if the score is not negative."""
         classes = self.f.classes or []
         kind = self.types.STRING if isinstance(classes[0], str) else self.types.INT64
         if isinstance(classes[0], float):
@@ -136,7 +136,7 @@ class _Graph:
         self.output("label", kind, None)
 
     def probabilities(self) -> None:
-        """Class probabilities, equal to those of predict_proba."""
+        """Add the class probabilities, equal to those of ``predict_proba``."""
         if self.f.link == "softmax":
             self.node("Softmax", ["score"], "probability", axis=1)
         elif self.f.link == "logistic":
@@ -151,7 +151,7 @@ class _Graph:
         self.output("probability", self.types.DOUBLE, len(self.f.classes or []))
 
     def finish(self) -> bytes:
-        """The checked model as bytes."""
+        """Check the model and return it as bytes."""
         kinds = {True: self.types.STRING, False: self.types.DOUBLE}
         inputs = [
             self.make.make_tensor_value_info(name, kinds[text], ["n", width])

@@ -13,7 +13,7 @@ from linsep.pipelines import expressions as ex
 
 
 class Graph(Protocol):
-    """A graph that takes constants and nodes."""
+    """A graph to which constants and nodes can be added."""
 
     types: Any
 
@@ -25,7 +25,7 @@ class Graph(Protocol):
 
 
 class OnnxTerms:
-    """The terms (n, 1) and tables (n, k) of a formula; every expression is written once."""
+    """The terms (n, 1) and tables (n, k) of a formula; equal expressions share a node."""
 
     def __init__(self, f: Formula, graph: Graph) -> None:
         self.f, self.graph = f, graph
@@ -35,17 +35,17 @@ class OnnxTerms:
         self._columns: dict[int, str] = {}
 
     def inputs(self) -> list[tuple[str, bool, int]]:
-        """Name, whether it holds texts, and width, of each input; call it after everything else."""
+        """Return name, whether it holds texts, and width of each input; to be called last."""
         if not self.texts:
             return [("X", False, len(self.f.columns))]
         return [(name, at in self.texts, 1) for at, name in sorted(self._columns.items())]
 
     def matrix(self) -> str:
-        """All terms side by side."""
+        """Concatenate all terms to one matrix."""
         return self.node("Concat", [self.term(x) for x in self.f.terms], axis=1)
 
     def tables(self) -> list[str]:
-        """Contributions of each table and each text to the scores."""
+        """Add the contributions of each table and each text to the scores."""
         made = []
         for table in self.f.tables:
             rows = np.vstack([table.values, table.default, table.missing])
@@ -53,12 +53,12 @@ class OnnxTerms:
         return made + [text_scores(self, document) for document in self.f.documents]
 
     def node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
-        """An operation with an output of any name."""
+        """Add an operation with a generated output name."""
         self._count += 1
         return self.graph.node(kind, inputs, f"t{self._count}", **attributes)
 
     def number(self, value: Any) -> str:
-        """A constant, written once."""
+        """Add a constant, or reuse an equal one."""
         array = np.asarray(value)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
@@ -66,7 +66,7 @@ class OnnxTerms:
         return self._known[key]
 
     def term(self, x: ex.Expression) -> str:
-        """The name of a tensor (n, 1)."""
+        """Write an expression; return the name of its tensor (n, 1)."""
         if x not in self._known:
             self._known[x] = self._make(x)
         return self._known[x]
@@ -124,7 +124,7 @@ class OnnxTerms:
         return self._known[row, kind]
 
     def norm_of(self, rows: str, kind: str) -> str:
-        """Norms (n, 1) of the rows of a tensor, 1 where they are 0."""
+        """Add the norms (n, 1) of the rows of a tensor, with 1 in place of 0."""
         axis = self.number(np.array([1]))
         if kind == "l2":
             squares = self.node("Mul", [rows, rows])
@@ -137,7 +137,7 @@ class OnnxTerms:
         return self.node("Where", [zero, self.number(1.0), norm])
 
     def _row(self, x: ex.Expression, keys: tuple[Any, ...], rows: Any) -> str:
-        """The row of a key: one for each key, then that of other keys, then that of a missing one."""
+        """Select the row of a key; ``rows`` ends with those of other keys and of a missing value."""
         if any(isinstance(key, str) for key in keys):
             place = self._text_place(x, keys)
         else:
@@ -160,7 +160,7 @@ class OnnxTerms:
         return self.node("Squeeze", [place, self.number(np.array([1]))])
 
     def _number_place(self, x: ex.Expression, keys: tuple[Any, ...]) -> str:
-        """Position of the key that is equal, the first of three more: other numbers; the second: NaN."""
+        """Position of the equal key among the m keys; m for other numbers, m + 1 for NaN."""
         value, axis, m = self.term(x), self.number(np.array([1])), len(keys)
         gap = self.node("Squeeze", [self.node("IsNaN", [value]), axis])
         other = self.number(np.int64(m))

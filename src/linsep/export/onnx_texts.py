@@ -1,7 +1,7 @@
 """Text vectorizers as nodes of an ONNX graph.
 
 ONNX counts n-grams of tokens (TfIdfVectorizer) but has no operator that finds words in a text; onnxruntime has one
-(com.microsoft.Tokenizer). Lower case is left out: what it makes of a letter depends on the locale of the machine.
+(com.microsoft.Tokenizer). Lowercasing is not supported, because its result depends on the locale of the machine.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from linsep.export.onnx_terms import OnnxTerms
 
 DOMAIN = "com.microsoft"
-#: Words of at least two characters, as Python's \w has them, in the syntax of RE2.
+#: Words of at least two characters of Python's \w, in the syntax of RE2.
 _WORDS = {DEFAULT_PATTERN: r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 
 
 def text_scores(terms: OnnxTerms, document: Document) -> str:
-    """Contribution of a column of texts to the scores (n, k)."""
+    """Add the contribution of a text column to the scores (n, k)."""
     words = document.words
     _refuse(words)
     axis = terms.number(np.array([1]))
@@ -34,7 +34,7 @@ def text_scores(terms: OnnxTerms, document: Document) -> str:
         domain=DOMAIN,
         mark=0,
         mincharnum=1,
-        pad_value=" ",  # in no word
+        pad_value=" ",  # part of no word
         tokenexp=_WORDS[words.analysis.pattern],
     )
     counted = terms.node("TfIdfVectorizer", [tokens], **_pool(words))
@@ -53,7 +53,7 @@ def text_scores(terms: OnnxTerms, document: Document) -> str:
 
 
 def _pool(words: Words) -> dict[str, object]:
-    """The vocabulary as attributes of TfIdfVectorizer: n-grams by length, and the feature of each."""
+    """Return the vocabulary as attributes of TfIdfVectorizer: n-grams by length, and the feature of each."""
     low, high = words.analysis.ngrams
     known = sorted(words.vocabulary or {}, key=lambda term: (len(term.split(" ")), term))
     sizes = [len(term.split(" ")) for term in known]
@@ -70,7 +70,7 @@ def _pool(words: Words) -> dict[str, object]:
 
 
 def _refuse(words: Words) -> None:
-    """Refuse what a graph cannot say, with what can be done instead."""
+    """Raise if a vectorizer cannot be expressed as a graph, with a message that names an alternative."""
     a = words.analysis
     reason = ""
     if words.vocabulary is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from linsep.pipelines import expressions as ex
 
-#: Functions that the expressions call.
+#: Source of the functions that the expressions call.
 HELPERS = [
     "def missing(v):",
     "    return v is None or v != v",
@@ -33,7 +33,7 @@ HELPERS = [
 
 
 def literal(value: Any) -> str:
-    """A value as Python reads it; NaN is math.nan."""
+    """Write a value as a Python literal; NaN becomes ``math.nan``."""
     if isinstance(value, float) and math.isnan(value):
         return "math.nan"
     if isinstance(value, list | tuple):
@@ -44,7 +44,7 @@ def literal(value: Any) -> str:
 
 
 def term(x: ex.Expression, texts: set[int], key: bool = False) -> str:
-    """An expression of ``row``; ``key``: a level, which is not turned into a number."""
+    """Write an expression in terms of ``row``; a ``key`` is a level, which is not converted to a number."""
     if isinstance(x, ex.Column):
         return f"row[{x.at}]" if key and x.at in texts else f"number(row[{x.at}])"
     if isinstance(x, ex.Truth):

@@ -1,11 +1,11 @@
-"""Text vectorizers in plain Python: scikit-learn's analysis of a text, counts, weights and norm."""
+"""Text vectorizers in plain Python: scikit-learn's text analysis, counts, weights and norm."""
 
 from __future__ import annotations
 
 from linsep.export.formula import Document, Formula
 from linsep.export.python_terms import literal
 
-#: Functions that turn a text into what it adds to the scores.
+#: Source of the functions that compute the contribution of a text to the scores.
 TEXT_HELPERS = '''
 
 def analysed(text, kind, lowercase, accents, pattern, stop_words, low, high):
@@ -74,7 +74,7 @@ def norm_of(row, kind):
 
 
 def imports(f: Formula) -> list[str]:
-    """Modules of the standard library that the analysis of texts needs."""
+    """Return the imports from the standard library needed for the analysis of texts."""
     if not f.documents:
         return []
     accents = any(document.words.analysis.accents for document in f.documents)
@@ -82,7 +82,7 @@ def imports(f: Formula) -> list[str]:
 
 
 def vocabulary(document: Document, number: int) -> list[str]:
-    """The arguments of ``text_scores`` after the text, as the constant TEXT_number."""
+    """Write the arguments of ``text_scores`` after the text as the constant TEXT_number."""
     words, k = document.words, document.W.shape[1]
     a, low, high = words.analysis, *words.analysis.ngrams
     analysis = (a.kind, a.lowercase, a.accents, a.pattern, set(a.stop_words), low, high)
@@ -116,7 +116,7 @@ def _terms(document: Document) -> dict[int, str]:
 
 
 def _analysis(given: tuple[object, ...]) -> str:
-    """The parameters of ``analysed``; stop words in an order that does not depend on the run."""
+    """Write the parameters of ``analysed``, with stop words in a deterministic order."""
     shown = [
         f"{{{', '.join(map(repr, sorted(value)))}}}"
         if isinstance(value, set) and value

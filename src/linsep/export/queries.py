@@ -1,4 +1,4 @@
-"""SQL: one SELECT that scores a table where it lies, encoder included."""
+"""Export to SQL: one SELECT that scores a table inside the database, encoder included."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def sql(
     """Write the model as a SELECT in standard SQL: scores, class and probabilities of each row of ``table``.
 
     Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder`, and the scalers, imputers,
-    encoders and polynomials of a scikit-learn pipeline, are written as CASE expressions and sums; a model with texts,
-    times or hashed columns is refused. NULL in a column that nothing fills in, or a level that the encoder refuses,
-    makes the answer NULL. Nothing beyond CAST, CASE, TRIM, ABS, EXP and (for ``Normalizer``) SQRT is used; the tests
-    run it in SQLite and DuckDB.
+    encoders and polynomials of a scikit-learn pipeline, are written as CASE expressions and sums; models with texts,
+    times or hashed columns are refused. A NULL that no step imputes, or a level that the encoder refuses, makes the
+    prediction NULL. The statement uses only CAST, CASE, TRIM, ABS, EXP and (for ``Normalizer``) SQRT; it is tested in
+    SQLite and DuckDB.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ def sql(
     table : str
         Name of the table or view; quoted as an identifier.
     key : str, optional
-        A column to carry along.
+        A column to include in the result.
     proba : bool, default True
-        Whether the probabilities are among the answers, if the model has any.
+        Whether to include the probabilities, if the model has any.
     class_column : str
-        Name of the answer.
+        Name of the column of predictions.
 
     Returns
     -------
@@ -95,14 +95,14 @@ def sql(
 
 
 def quote(name: str) -> str:
-    """An identifier."""
+    """Quote an identifier."""
     if "\0" in name:
         raise BadInput(f"a name in SQL cannot hold a NUL: {name!r}.")
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
-    """A string, truth value or number."""
+    """Write a string, truth value or number as a SQL literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
@@ -116,7 +116,7 @@ def literal(value: Any) -> str:
 
 
 def _number(x: float) -> str:
-    """17 digits and an exponent: a double precision number in every dialect."""
+    """Write a number with 17 digits and an exponent, which is double precision in every dialect."""
     return f"({x:.17e})" if math.copysign(1.0, x) < 0 else f"{x:.17e}"
 
 
@@ -125,7 +125,7 @@ def _double(expression: str) -> str:
 
 
 def _inputs(f: Formula) -> tuple[list[str], list[str]]:
-    """Expressions for the terms and the columns of the tables under short names, and the names of the terms."""
+    """Return expressions for the terms and the table columns with short aliases, and the aliases of the terms."""
     if f.encoder is None:
         made = [_expression(x) for x in f.terms]
     else:
@@ -139,7 +139,7 @@ def _inputs(f: Formula) -> tuple[list[str], list[str]]:
 
 
 def _levels(tables: list[Table], c: int) -> list[str]:
-    """Contributions of the tables to score c."""
+    """Return the contributions of the tables to score c."""
     return [
         _case(quote(f"s{j + 1}"), t.keys, t.values[:, c].tolist(), t.default[c], t.missing[c])
         for j, t in enumerate(tables)
@@ -147,7 +147,7 @@ def _levels(tables: list[Table], c: int) -> list[str]:
 
 
 def _case(x: str, keys: Any, values: Any, default: float, missing: float) -> str:
-    """The value of a key; NULL where it is undefined."""
+    """Write a CASE expression for the value of a key; NULL where it is undefined."""
     known = [
         f"WHEN {x} = {literal(key)} THEN {_value(v)}" for key, v in zip(keys, values, strict=True)
     ]
@@ -160,7 +160,7 @@ def _value(x: float) -> str:
 
 
 def _expression(x: ex.Expression, text: bool = False) -> str:
-    """An expression of the columns; ``text``: of a text, which is not cast to a number."""
+    """Write an expression in terms of the columns; a ``text`` is not cast to a number."""
     if isinstance(x, ex.Column):
         return quote(x.name) if text else _double(quote(x.name))
     if isinstance(x, ex.Truth):
@@ -186,7 +186,7 @@ def _truth(column: str) -> str:
 
 
 def _gap(x: ex.Expression, text: bool) -> str:
-    """A gap that is filled in, or a 1 where it was."""
+    """Write an imputed value, or the indicator of a missing value."""
     if isinstance(x, ex.Missing):
         inner = _expression(x.x, text=isinstance(x.marker, str | None))
         return f"CASE WHEN {_is_marker(inner, x.marker)} THEN 1e0 ELSE 0e0 END"
@@ -255,7 +255,7 @@ def _sum(terms: list[str], row: list[float], b: float, more: list[str]) -> str:
 
 
 def _nest_sum(parts: list[str]) -> str:
-    """A sum, nested in a balanced way, so that no parser runs out of depth."""
+    """Write a sum as a balanced tree, so that the nesting stays within the limits of parsers."""
     while len(parts) > 1:
         parts = [f"({' + '.join(parts[at : at + 8])})" for at in range(0, len(parts), 8)]
     return parts[0]
@@ -272,7 +272,7 @@ def _class(f: Formula, scores: list[str]) -> str:
 
 
 def _first_largest(names: list[str], classes: list[Any]) -> str:
-    """The first class whose score no other exceeds."""
+    """Write the first class whose score is the maximum."""
     cases = []
     for name, label in zip(names[:-1], classes, strict=False):
         others = " AND ".join(f"{name} >= {other}" for other in names if other != name)
@@ -281,7 +281,7 @@ def _first_largest(names: list[str], classes: list[Any]) -> str:
 
 
 def _logistic(score: str, sign: str = "") -> str:
-    """1 / (1 + e^-z) without overflow."""
+    """Write 1 / (1 + e^-z) without overflow."""
     z = f"{sign}{score}"
     return (
         f"CASE WHEN {score} IS NULL THEN NULL WHEN {z} >= 0 THEN 1e0 / (1e0 + EXP(-ABS({score}))) "

@@ -1,4 +1,4 @@
-"""The same coefficients as a fitted scikit-learn estimator."""
+"""Conversion of a model to a fitted scikit-learn estimator with the same coefficients."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from linsep.tables import Encoder
 def to_sklearn(model: Any) -> Any:
     """Convert the model to a fitted scikit-learn estimator with the same predictions.
 
-    A regression becomes LinearRegression; a classifier with probabilities LogisticRegression (one-vs-rest:
-    OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more. A pipeline becomes
-    a pipeline of the same fitted steps.
+    A regression becomes LinearRegression; a classifier with probabilities becomes LogisticRegression (one-vs-rest: a
+    OneVsRestClassifier of these); any other classifier becomes LinearSVC, which has only scores. A pipeline becomes a
+    pipeline of the same fitted steps.
 
     Parameters
     ----------

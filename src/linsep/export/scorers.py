@@ -1,4 +1,4 @@
-"""Scorers without dependencies: plain Python and C99."""
+"""Export to source code without dependencies: plain Python and C99."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def python(model: Any) -> str:
     """Write the model as a Python module without dependencies: ``score``, ``predict``, ``predict_proba``.
 
-    It imports ``math``, and ``re`` and ``unicodedata`` for texts. Each function takes one row, a sequence of numbers in
-    the order of ``COLUMNS``; for a pipeline, of what its first step reads, with None for a missing value; for a
-    pipeline of texts, the text. A row without a score (a missing value that no step fills in, a level that the
-    encoder refuses) raises ValueError.
+    It imports ``math``, and for texts ``re`` and ``unicodedata``. Each function takes one row: a sequence of numbers in
+    the order of ``COLUMNS``; for a pipeline, the input of its first step, with None for a missing value; for a pipeline
+    of texts, the text. A row without a score (a missing value that no step imputes, a level that the encoder refuses)
+    raises ValueError.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def python(model: Any) -> str:
 
 
 def _python_tables(f: Formula) -> list[str]:
-    """Contributions of the levels of each column to the scores: a dictionary, unknown levels, missing ones."""
+    """Write the contributions of each column to the scores: a dictionary of levels, unknown levels, missing values."""
     if f.plain:
         return []
     lines = ["TABLES = ["]
@@ -151,11 +151,11 @@ def c(model: Any, name: str = "linsep") -> str:
     """Write the model as a C99 file with ``name_score``, ``name_predict`` and ``name_proba``; it needs only ``math.h``.
 
     ``name_score(x, z)`` writes the k scores of the d numbers x; ``name_predict(x)`` returns the position of
-    the class in ``name_classes`` (of a regression, the predicted number); ``name_proba(x, p)`` writes
-    one probability for each class. Column and class names stand in the file as strings.
+    the class in ``name_classes`` (for a regression, the predicted number); ``name_proba(x, p)`` writes
+    one probability for each class. The file contains column and class names as strings.
 
-    For a pipeline, x holds what its first step reads; NaN is a missing value. If some columns hold texts
-    (``name_texts``), the functions take them as a second argument ``s``, an array of strings in UTF-8 in which a null
+    For a pipeline, x holds the input of its first step; NaN is a missing value. If some columns hold texts
+    (``name_texts``), the functions take them as a second argument ``s``, an array of UTF-8 strings in which a null
     pointer is a missing value. A row without a score has NaN for scores, and ``name_predict`` returns -1.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Figures of linear classification, in one style: legible in print and for colour-blind readers.
+"""Figures of linear classification in one style, legible in print and for colour-blind readers.
 
 Two features
     ``separability``, ``separators``, ``boundary``, ``effect_of_strength``
@@ -10,8 +10,8 @@ Animation
     ``perceptron_animation``, a page with a player or a GIF
 
 Functions with one panel take ``ax=None`` and return the matplotlib Axes; those with several return an array of
-them. ``BadInput`` says which argument cannot be drawn, and why. Where two things must be told apart, marker or line
-style differ, never the colour alone. Needs matplotlib.
+them. They raise ``BadInput`` with a message that names the argument that cannot be drawn. Classes and curves differ in
+marker or line style, never in colour alone. Needs matplotlib.
 """
 
 from linsep.plot.animation import perceptron_animation

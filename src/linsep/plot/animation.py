@@ -1,4 +1,4 @@
-"""The perceptron at work: every update tilts the line towards the row it got wrong."""
+"""Animation of the perceptron: every update turns the line towards the misclassified row."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from linsep.arrays import FloatArray
 from linsep.errors import BadInput
 from linsep.plot import player, style
 
-#: More updates than this are thinned out evenly, the first and the last kept.
+#: Maximum number of frames; more updates are thinned out evenly, keeping the first and the last.
 MOST_FRAMES = 500
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The state after some number of updates."""
+    """The state of the perceptron after some number of updates."""
 
     number: int  #: updates so far
     row: int | None  #: the row of the last update
@@ -39,13 +39,13 @@ def perceptron_animation(
     X : array (n, 2)
     y : labels of two classes
     history : pair (W, rows), or sequence of (w, b, row), optional
-        After each update the coefficients (w1, w2, b), and the row that caused it. By default the updates w
-        += y x, b += y of a cyclic perceptron from zero, at most 500 of them.
+        The coefficients (w1, w2, b) after each update, and the row that caused it. By default at most 500 updates
+        w += y x, b += y of a cyclic perceptron that starts at zero.
     path : str or Path, optional
-        "*.html": a page with a player, self-contained and operable by keyboard. "*.gif": an animated
-        image. None: the page is returned as text, for instance for ``IPython.display.HTML``.
+        "*.html": a self-contained page with a player, operable by keyboard. "*.gif": an animated
+        image. None: return the page as text, for instance for ``IPython.display.HTML``.
     seconds : float, default 0.8
-        Time for one update.
+        Duration of one update.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def perceptron_animation(
 
 
 def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """Cyclic updates on rows (x, 1) until a whole round is right or the frames are used up."""
+    """Run cyclic updates on rows (x, 1) until a full pass has no mistake or the maximum number is reached."""
     Z = np.column_stack([points, np.ones(len(points))])
     W: list[FloatArray] = []
     rows: list[int] = []
@@ -107,7 +107,7 @@ def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, npt.NDArray
 
 
 def _record(history: Any, n: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """(W, rows) from either form of a history."""
+    """Convert either form of a history to (W, rows)."""
     wanted = "history must be a pair (W, rows) with W (T, 3), or a sequence of (w, b, row)"
     try:
         if isinstance(history, tuple) and len(history) == 2:
@@ -128,7 +128,7 @@ def _record(history: Any, n: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
 
 
 def _frames(points: FloatArray, signs: FloatArray, W: FloatArray, rows: Any) -> list[Frame]:
-    """The start, and the state after each update, thinned out if there are very many."""
+    """Return the initial state and the state after each update, thinned out if there are too many."""
     Z = np.column_stack([points, np.ones(len(points))])
     V = np.vstack([np.zeros(3), W.reshape(-1, 3)])
     kept = np.unique(np.linspace(0, len(W), min(len(W), MOST_FRAMES) + 1).astype(int))

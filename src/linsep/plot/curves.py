@@ -1,4 +1,4 @@
-"""Curves over C, epochs and problems, and bars of coefficients."""
+"""Curves over C, epochs and problems, and bar charts of coefficients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def validation_curve(
     train : array (k,) or (k, folds), optional
         Errors on training rows.
     best : float, optional
-        By default the C with the smallest mean validation error; of several, the smallest.
+        By default the C with the smallest mean validation error; among ties, the smallest.
     ax : Axes, optional
 
     Returns
@@ -74,17 +74,17 @@ def validation_curve(
 
 
 def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> Any:
-    """Draw the empirical risk of the last iterate and of the best one so far against the epoch.
+    """Draw the empirical risk of the last and of the best iterate against the epoch.
 
     Parameters
     ----------
     last : array (points,)
-        Risk at points along the way.
+        Risk at successive points of the run.
     best : array (points,), optional
         By default the running minimum of ``last``.
     ax : Axes, optional
     epochs : array (points,), optional
-        Epochs made before each point, for instance ``history_.steps / n``; by default 1, 2, 3, ...
+        Number of epochs before each point, for instance ``history_.steps / n``; by default 1, 2, 3, ...
 
     Returns
     -------
@@ -93,13 +93,13 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     Raises
     ------
     BadInput
-        If the arrays are not equally long.
+        If the arrays differ in length.
     ImportError
         If matplotlib is not installed.
 
     See Also
     --------
-    step_sizes : What the step size does.
+    step_sizes : The effect of the step size.
     linsep.SGDClassifier : Records the risks in ``history_``.
 
     Examples
@@ -123,14 +123,14 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
 
 
 def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
-    """Draw the updates that perceptrons made against the number that a theorem allows, one point per problem.
+    """Draw the number of perceptron updates against its bound, one point per problem.
 
     Points above the diagonal contradict the bound and are drawn as crosses.
 
     Parameters
     ----------
     updates, bound : array (problems,)
-        Positive; ``bound`` may hold the objects of ``linsep.bounds``.
+        Positive numbers; ``bound`` may contain ``Bound`` objects of ``linsep.bounds``.
     ax : Axes, optional
 
     Returns
@@ -140,7 +140,7 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
     Raises
     ------
     BadInput
-        If the numbers are not positive, or not equally many.
+        If the numbers are not positive, or the arrays differ in length.
     ImportError
         If matplotlib is not installed.
 
@@ -187,9 +187,9 @@ def coefficients(
     names : sequence of str, optional
         By default ``feature_names_in_`` of the model, else x0, x1, ...
     top : int, default 20
-        How many, by absolute value.
+        Number of coefficients to draw, by absolute value.
     scale : array (d,), optional
-        Factor on each coefficient, for instance the standard deviation of its feature, which makes them
+        Factor for each coefficient, for instance the standard deviation of its feature, which makes them
         comparable.
     ax : Axes, optional
 
@@ -249,7 +249,7 @@ def _curve(name: str, values: Any, length: int | None = None) -> FloatArray:
 
 
 def _folds(name: str, values: Any, count: int) -> tuple[FloatArray, FloatArray | None]:
-    """Mean and standard deviation over the folds, if there are folds."""
+    """Return mean and standard deviation over the folds; None for the latter without folds."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2) or len(array) != count:
         raise BadInput(

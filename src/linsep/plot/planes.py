@@ -1,4 +1,4 @@
-"""Points of the plane and lines between them."""
+"""Figures of two features: points, convex hulls and decision boundaries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
-        Its title says "linearly separable" or "not linearly separable", decided by linear programming.
+        Its title is "linearly separable" or "not linearly separable", decided by linear programming.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
 
     See Also
     --------
-    linsep.separate : Decides it, with a proof, in any dimension.
+    linsep.separate : Decides separability in any dimension, with a proof.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = Non
     X : array or dataframe (n, 2)
     y : labels of two classes
     lines : sequence of models or pairs (w, b), optional
-        By default those that a perceptron finds from five orders of the rows.
+        By default the lines found by perceptrons with five orders of the rows.
     ax : Axes, optional
 
     Returns
@@ -139,7 +139,7 @@ def boundary(
     X : array or dataframe (n, 2)
     y : labels of two classes
     support : array of int, optional
-        Rows to ring; by default ``support_`` of the model, if it has one.
+        Rows to circle; by default ``support_`` of the model, if it has one.
     ax : Axes, optional
     margins : bool, default True
         Draw g = -1 and g = +1, at distance 1/|w| from the boundary.
@@ -152,7 +152,7 @@ def boundary(
     Raises
     ------
     BadInput
-        If X does not have two features, or the model more than two classes or no boundary.
+        If X does not have two features, or the model has more than two classes or no boundary.
     ImportError
         If matplotlib is not installed.
 
@@ -215,7 +215,7 @@ def _draw_lines(ax: Any, plane: Plane, box: Any, margins: bool) -> None:
 
 
 def _draw_curves(ax: Any, model: Any, X: Any, box: Any, margins: bool) -> None:
-    """Contours of the scores on a grid of 200 x 200 points."""
+    """Draw contours of the scores on a grid of 200 x 200 points."""
     x, y = np.linspace(box[0], box[1], 200), np.linspace(box[2], box[3], 200)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     columns = getattr(X, "columns", None)
@@ -244,19 +244,19 @@ def _draw_curves(ax: Any, model: Any, X: Any, box: Any, margins: bool) -> None:
                 linewidths=look["linewidth"],
                 linestyles=look["linestyle"],
             )
-            # Contours have no entry in the legend of their own.
+            # Contours do not create a legend entry.
             ax.plot([], [], label=label, **look)
 
 
 def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) -> Any:
-    """Draw fits of the same rows with different C side by side: the smaller C, the wider the margin.
+    """Draw fits of the same rows with different C side by side: a smaller C gives a wider margin.
 
     Parameters
     ----------
     models : sequence of fitted linear models
-        Their ``C``, if they have one, is in the title, with the width 2/|w| between the margins.
+        The titles show their ``C``, if they have one, and the width 2/|w| between the margins.
     X, y
-        As in :func:`boundary`.
+        Rows (n, 2) and labels of two classes.
     axes : sequence of Axes, optional
         One for each model.
 
@@ -296,7 +296,7 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
 
 
 def _hull(points: FloatArray) -> FloatArray:
-    """Corners of the convex hull in order; of points on a line, its two ends."""
+    """Return the vertices of the convex hull in order; for collinear points, the two ends."""
     try:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):  # fewer than three points, or all on a line
@@ -306,7 +306,7 @@ def _hull(points: FloatArray) -> FloatArray:
 
 
 def _separator(points: FloatArray, positive: Any) -> Plane | None:
-    """(w, b) with y g >= 1 on every row by linear programming, or None if there is none."""
+    """Return (w, b) with y g >= 1 on every row, by linear programming, or None if there is none."""
     centre = points.mean(axis=0)
     scale = float(np.abs(points - centre).max()) or 1.0
     rows = np.column_stack([(points - centre) / scale, np.ones(len(points))])
@@ -319,7 +319,7 @@ def _separator(points: FloatArray, positive: Any) -> Plane | None:
 
 
 def _perceptrons(points: FloatArray, signs: FloatArray, runs: int = 5) -> list[Plane]:
-    """Separators found by perceptrons that visit the rows in different orders."""
+    """Return separators found by perceptrons that visit the rows in different orders."""
     if _separator(points, signs > 0) is None:
         raise BadInput("the classes are not linearly separable: there is no separator to draw.")
     centre = points.mean(axis=0)

@@ -1,4 +1,4 @@
-"""A page with a player: one SVG, a few buttons, a little plain JavaScript, no outside resources."""
+"""HTML page with a player: one SVG, a few buttons, plain JavaScript, no external resources."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def page(
     frames: Sequence[Frame],
     seconds: float,
 ) -> str:
-    """The page as text."""
+    """Return the page as text."""
     box = style.frame(points)
     scale = min(WIDTH / (box[1] - box[0]), HEIGHT / (box[3] - box[2]))
     middle = ((box[0] + box[1]) / 2, (box[2] + box[3]) / 2)
@@ -180,5 +180,5 @@ def _mark(at: list[float], positive: bool) -> str:
 
 
 def _script(value: Any) -> str:
-    """JSON that cannot end the script it stands in."""
+    """Return JSON that cannot close the script element that contains it."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

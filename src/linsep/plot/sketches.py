@@ -1,4 +1,4 @@
-"""Sketches of the theory: losses, geometry, step sizes. Everything drawn is computed here."""
+"""Illustrations of the theory: losses, geometry, step sizes, all computed rather than sketched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linsep.errors import BadInput
 from linsep.plot import style
 
 # Colour and dashes of each loss. The squared and the absolute loss coincide with the squared hinge and the hinge
-# below margin 1: one of each pair is dashed and lies above the other, so that both are seen.
+# below margin 1: one of each pair is dashed and drawn on top of the other, so that both are visible.
 _LOOKS: dict[str, tuple[str, Any]] = {
     "0-1": (style.BLACK, "-"),
     "hinge": (style.BLUE, "-"),
@@ -29,10 +29,10 @@ _LOOKS: dict[str, tuple[str, Any]] = {
 
 
 def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
-    """Draw losses against the margin, and show which of them lie above the 0-1 loss.
+    """Draw losses against the margin, and show which of them are upper bounds of the 0-1 loss.
 
-    The logistic loss is drawn in natural logarithms and in base 2: only the latter lies above the
-    0-1 loss, since log 2 = 0.693 < 1 at margin 0.
+    The logistic loss is drawn with the natural logarithm and with base 2: only the latter is an upper bound of
+    the 0-1 loss, since log 2 = 0.693 < 1 at margin 0.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
 
     See Also
     --------
-    linsep.losses.dominates_zero_one : Does a loss lie above the 0-1 loss?
+    linsep.losses.dominates_zero_one : Whether a loss is an upper bound of the 0-1 loss.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _choose(names: Sequence[Any] | None) -> list[tuple[str, catalogue.Loss]]:
 
 
 def _label(loss: catalogue.Loss) -> str:
-    """Name of a loss as it is written in prose."""
+    """Return the name of a loss in prose."""
     return "0-1" if isinstance(loss, catalogue.ZeroOne) else loss.name.replace("_", " ")
 
 
@@ -195,19 +195,19 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
 
 
 def _square(points: Any) -> tuple[float, float, float, float]:
-    """A square box around the points with room for text."""
+    """Return a square box around the points with space for text."""
     low, high = points.min(axis=0), points.max(axis=0)
     (x, y), half = (low + high) / 2, 0.82 * float((high - low).max())
     return float(x - half), float(x + half), float(y - half), float(y + half)
 
 
 def _side_direction(along: Any, away: Any) -> Any:
-    """Along the hyperplane, to the side on which text runs away from it."""
+    """Return the direction along the hyperplane in which text does not cross it."""
     return along if along[0] * away[0] > 0 else -along
 
 
 def _note(ax: Any, text: str, at: Any, colour: str, direction: Any) -> None:
-    """Text beside a point, on the side of ``direction``."""
+    """Write text beside a point, on the side of ``direction``."""
     x, y = direction / np.linalg.norm(direction)
     ax.annotate(
         text,
@@ -223,7 +223,7 @@ def _note(ax: Any, text: str, at: Any, colour: str, direction: Any) -> None:
 
 
 def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
-    """Gradient descent on w^2/2, whose gradient is w: (count + 1,) iterates, step k = 1, 2, ..."""
+    """Run gradient descent on w^2/2, whose gradient is w; return the (count + 1,) iterates for k = 1, 2, ..."""
     path = [start]
     for k in range(1, count + 1):
         path.append(path[-1] * (1 - steps(k)))
@@ -231,7 +231,7 @@ def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
 
 
 def step_sizes(axes: Any = None, count: int = 12) -> Any:
-    """Draw gradient descent on the risk w^2/2 with steps that are too small, too large, and diminishing.
+    """Draw gradient descent on the risk w^2/2 with step sizes that are too small, too large, and diminishing.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def step_sizes(axes: Any = None, count: int = 12) -> Any:
 
     See Also
     --------
-    linsep.check_schedule : Does a schedule converge?
+    linsep.check_schedule : Whether a step size schedule converges.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The house style, and the border: what users pass becomes points, labels and planes, or is refused."""
+"""The style of all figures, and conversion of arguments to points, labels and planes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Plane = tuple[FloatArray, float]
 
-# Okabe and Ito: told apart by everyone.
+# Palette of Okabe and Ito, safe for colour-blind readers.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 GREY = "#666666"
@@ -25,7 +25,7 @@ CLASSES = ((BLUE, "o"), (VERMILION, "^"))
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that says how to get it."""
+    """Return ``matplotlib.pyplot``, or raise with installation instructions."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415
     except ImportError as error:
@@ -36,14 +36,14 @@ def pyplot() -> Any:
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] = (5.6, 4.2)) -> Any:
-    """``ax``, or the axes of a new figure."""
+    """Return ``ax``, or the axes of a new figure."""
     if ax is not None:
         return ax
     return pyplot().subplots(figsize=size, layout="constrained")[1]
 
 
 def new_row(axes: Any, count: int, size: tuple[float, float] = (3.6, 3.4), **options: Any) -> Any:
-    """``axes`` if there are ``count`` of them, or a new figure with that many side by side."""
+    """Return ``axes`` if there are ``count`` of them, or those of a new figure with that many side by side."""
     if axes is None:
         width, height = size
         plt = pyplot()
@@ -62,7 +62,7 @@ def new_row(axes: Any, count: int, size: tuple[float, float] = (3.6, 3.4), **opt
 
 
 def finish(ax: Any, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
-    """Labels, and no box around the data."""
+    """Set the labels, and remove the box around the data."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_title(title, fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
@@ -70,7 +70,7 @@ def finish(ax: Any, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
 
 
 def two_features(X: Any) -> FloatArray:
-    """X as points of the plane."""
+    """Return X as points of the plane, or raise if it does not have two features."""
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -86,7 +86,7 @@ def two_features(X: Any) -> FloatArray:
 
 
 def two_classes(y: Any, n: int) -> tuple[npt.NDArray[Any], BoolArray]:
-    """The two classes in sorted order, and which rows are of the second."""
+    """Return the two classes in sorted order, and a mask of the rows of the second."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise BadInput(f"y must have one label for each of {n} rows, got shape {labels.shape}.")
@@ -97,13 +97,13 @@ def two_classes(y: Any, n: int) -> tuple[npt.NDArray[Any], BoolArray]:
 
 
 def column_names(X: Any) -> tuple[str, str]:
-    """Names of the two columns if X has any."""
+    """Return the names of the two columns, or defaults if X has none."""
     columns = getattr(X, "columns", None)
     return ("$x_1$", "$x_2$") if columns is None else (str(columns[0]), str(columns[1]))
 
 
 def plane(model: Any, d: int | None = 2) -> Plane:
-    """(w, b) of a fitted linear model of two classes, of an object with w and b, or of a pair."""
+    """Return (w, b) of a fitted linear model of two classes, of an object with w and b, or of a pair."""
     if isinstance(model, tuple) and len(model) == 2:
         w, b = model
     elif getattr(model, "coef_", None) is not None:
@@ -126,7 +126,7 @@ def plane(model: Any, d: int | None = 2) -> Plane:
 
 
 def frame(X: FloatArray, room: float = 0.12) -> tuple[float, float, float, float]:
-    """A box around the points with some room: x0, x1, y0, y1."""
+    """Return a box around the points with a margin: x0, x1, y0, y1."""
     low, high = X.min(axis=0), X.max(axis=0)
     extra = room * np.where(high > low, high - low, 1.0)
     (x0, y0), (x1, y1) = low - extra, high + extra
@@ -134,7 +134,7 @@ def frame(X: FloatArray, room: float = 0.12) -> tuple[float, float, float, float
 
 
 def halfplane(w: FloatArray, b: float, box: tuple[float, float, float, float]) -> FloatArray:
-    """Corners of the part of the box where w.x + b >= 0, (k, 2), possibly none."""
+    """Return the corners of the part of the box where w.x + b >= 0, (k, 2), possibly none."""
     x0, x1, y0, y1 = box
     corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
     g = corners @ w + b
@@ -149,7 +149,7 @@ def halfplane(w: FloatArray, b: float, box: tuple[float, float, float, float]) -
 
 
 def segment(w: FloatArray, b: float, box: tuple[float, float, float, float]) -> FloatArray | None:
-    """The ends of the line w.x + b = 0 in the box, (2, 2), or None if it passes by."""
+    """Return the ends of the line w.x + b = 0 in the box, (2, 2), or None if it does not meet the box."""
     x0, x1, y0, y1 = box
     corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
     g = corners @ w + b
@@ -162,7 +162,7 @@ def segment(w: FloatArray, b: float, box: tuple[float, float, float, float]) -> 
 
 
 def scatter(ax: Any, X: FloatArray, y: Any, size: float = 36) -> None:
-    """The rows, one marker and colour for each class."""
+    """Draw the rows with one marker and colour for each class."""
     classes, positive = two_classes(y, len(X))
     for label, rows, (colour, marker) in zip(classes, (~positive, positive), CLASSES, strict=True):
         ax.scatter(
@@ -178,7 +178,7 @@ def scatter(ax: Any, X: FloatArray, y: Any, size: float = 36) -> None:
 
 
 def draw_line(ax: Any, w: FloatArray, b: float, box: Any, **style: Any) -> Any:
-    """The line w.x + b = 0 within the box; nothing if it passes by."""
+    """Draw the line w.x + b = 0 within the box, if it meets the box."""
     ends = segment(w, b, box)
     if ends is None:
         return None
@@ -186,7 +186,7 @@ def draw_line(ax: Any, w: FloatArray, b: float, box: Any, **style: Any) -> Any:
 
 
 def fit_box(ax: Any, box: tuple[float, float, float, float]) -> None:
-    """Show the box, both features in the same unit, so that right angles look right."""
+    """Set the limits to the box, with equal scales of both axes, so that right angles look right."""
     ax.set_xlim(box[:2])
     ax.set_ylim(box[2:])
     ax.set_aspect("equal", adjustable="box")

@@ -1,4 +1,4 @@
-"""What is proven: the certificate, checked again here, and bounds on the error."""
+"""Guarantees: the certificate, verified again for the report, and bounds on the error."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from linsep.report.judging import Judged, scores
 from linsep.report.subject import Subject
 from linsep.zero_one import ZeroOne
 
-_VERIFY_WORK = 2e9  # multiplications up to which the certificate is recomputed for the page
-_PAC_BAYES_SIZE = 2e7  # numbers of X
+_VERIFY_WORK = 2e9  # multiplications up to which the certificate is recomputed for the report
+_PAC_BAYES_SIZE = 2e7  # entries of X up to which the PAC-Bayes bound is computed
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Proof:
 
 
 def proof(subject: Subject) -> Proof:
-    """Read the certificate aloud, after an independent look at it."""
+    """Describe the certificate in words, after verifying it independently."""
     c = getattr(subject.model, "certificate_", None)
     if isinstance(c, ZeroOne):
         return _fewest_errors(subject, c)
@@ -123,7 +123,7 @@ def _coef_error(c: Optimality) -> str:
 
 
 def _check(subject: Subject) -> tuple[str, str]:
-    """Result of ``verify``, and its complaint if it fails."""
+    """Return the result of ``verify``, and its message if it fails."""
     model, train = subject.model, subject.train
     if not (hasattr(model, "_verification_parts") or hasattr(model, "_verify")):
         return "no", ""
@@ -143,7 +143,7 @@ def _check(subject: Subject) -> tuple[str, str]:
 
 
 def _says_so_itself(model: Any, error: CertificateError) -> bool:
-    """Whether the check merely found the gap too large, as the model says itself."""
+    """Return whether ``verify`` failed only because the gap is too large, which the model reports itself."""
     found, claimed = error.certificate, model.certificate_
     if isinstance(claimed, ZeroOne):
         return not claimed.proven and found is claimed
@@ -155,7 +155,7 @@ def _says_so_itself(model: Any, error: CertificateError) -> bool:
 
 
 def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[str]]:
-    """Bounds on the error on new rows, and notes on those that do not apply."""
+    """Compute bounds on the error on new rows, and notes on those that do not apply."""
     found: list[Bound] = []
     notes: list[str] = []
     if subject.classes is None:
@@ -183,7 +183,7 @@ def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[st
 def _from_training(
     subject: Subject, n: int, d: int, minority: float, notes: list[str]
 ) -> list[Bound]:
-    """PAC-Bayes, VC and compression bounds: they need no held-out rows."""
+    """Compute PAC-Bayes, VC and compression bounds, which need no held-out rows."""
     assert subject.classes is not None
     rows, y = subject.train, subject.train.y
     found: list[Bound] = []

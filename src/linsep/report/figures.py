@@ -1,4 +1,4 @@
-"""The figures of the report, in the house style."""
+"""The figures of the report, in the style of ``linsep.plot``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BARS = 20
 
 
 def roc(curve: Ranking, at: tuple[float, float]) -> str:
-    """True against false positive rate."""
+    """Draw the true against the false positive rate."""
     ax = new_axes()
     ax.plot([0, 1], [0, 1], "--", color=style.GREY, linewidth=1)
     ax.plot(curve.fpr, curve.tpr, color=style.BLUE, linewidth=2)
@@ -32,7 +32,7 @@ def roc(curve: Ranking, at: tuple[float, float]) -> str:
 
 
 def precision_recall(curve: Ranking, at: tuple[float, float]) -> str:
-    """Precision against recall."""
+    """Draw precision against recall."""
     ax = new_axes()
     ax.axhline(curve.share_positive, linestyle="--", color=style.GREY, linewidth=1)
     ax.step(curve.recall, curve.precision, where="pre", color=style.BLUE, linewidth=2)
@@ -43,7 +43,7 @@ def precision_recall(curve: Ranking, at: tuple[float, float]) -> str:
 
 
 def calibration(found: Calibration) -> str:
-    """Observed shares against predicted probabilities."""
+    """Draw observed frequencies against predicted probabilities."""
     ax = new_axes()
     ax.plot([0, 1], [0, 1], "--", color=style.GREY, linewidth=1)
     if found.low is not None and found.high is not None:
@@ -56,7 +56,7 @@ def calibration(found: Calibration) -> str:
 
 
 def margins(subject: Subject, judged: Judged) -> str:
-    """Histograms of the scores of two classes, or of the margins of several."""
+    """Draw histograms of the scores of two classes, or of the margins of several classes."""
     ax = new_axes(7.4, 3.2)
     kept = (judged.truth != UNKNOWN) & (judged.weight > 0)
     if subject.several:
@@ -88,7 +88,7 @@ def margins(subject: Subject, judged: Judged) -> str:
 
 
 def coefficients(found: Coefficients) -> str:
-    """Bars of standardised coefficients, with intervals where they are valid."""
+    """Draw standardised coefficients as bars, with confidence intervals where they are valid."""
     lines = found.lines[:_BARS][::-1]
     stand_in = Placeholders()
     labels = [stand_in(words.name(line.name, 32)) for line in lines]
@@ -111,7 +111,7 @@ def coefficients(found: Coefficients) -> str:
 
 
 def validation(tuning: Any) -> str:
-    """Held-out scores against C."""
+    """Draw held-out scores against C."""
     curve = tuning.curve
     finite = np.isfinite(curve.Cs)
     ax = new_axes(7.4, 3.4)
@@ -128,7 +128,7 @@ def validation(tuning: Any) -> str:
 
 
 def predictions(judged: Judged, found: Residuals) -> str:
-    """Targets against predictions."""
+    """Draw targets against predictions."""
     ax = new_axes()
     z, t = judged.score[found.shown], judged.target[found.shown]
     ends = [float(min(z.min(), t.min())), float(max(z.max(), t.max()))]
@@ -141,7 +141,7 @@ def predictions(judged: Judged, found: Residuals) -> str:
 
 
 def residual_plot(judged: Judged, found: Residuals) -> str:
-    """Residuals against predictions."""
+    """Draw residuals against predictions."""
     ax = new_axes()
     z, r = judged.score[found.shown], judged.margin[found.shown]
     ax.axhline(0, linestyle="--", color=style.GREY, linewidth=1)
@@ -153,7 +153,7 @@ def residual_plot(judged: Judged, found: Residuals) -> str:
 
 
 def residual_histogram(judged: Judged) -> str:
-    """How residuals are spread."""
+    """Draw a histogram of the residuals."""
     ax = new_axes(7.4, 3.0)
     r: FloatArray = judged.margin
     low, high = (float(v) for v in np.quantile(r, [0.002, 0.998]))

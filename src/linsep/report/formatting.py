@@ -1,4 +1,4 @@
-"""Numbers and names as the page shows them."""
+"""Formatting of numbers and names for the report."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import math
 import unicodedata
 from typing import Any
 
-#: Names are cut to this many characters.
+#: Names are truncated to this many characters.
 LONGEST = 48
 
 _PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its unit stay on one line
 
-# Marks that reorder the text around them.
+# Bidirectional control characters, which reorder the text around them.
 _REORDERING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
 
 
 def name(value: Any, longest: int = LONGEST) -> str:
-    """Text of a name or label: on one line, without control characters, at most ``longest`` long.
+    """Return a name or label on one line, without control characters, with at most ``longest`` characters.
 
-    What is too long loses its middle, because long names often differ at their end.
+    Longer names are truncated in the middle, because long names often differ at their end.
     """
     text = str(value)
     if len(text) > 8 * longest:
@@ -38,7 +38,7 @@ def _visible(character: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Four significant digits, with a word for what is no number."""
+    """Format a number with four significant digits; None, NaN and infinity become words."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -49,7 +49,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def tiny(value: float) -> str:
-    """A gap or an error, rounded up: two digits."""
+    """Format a gap or an error with two digits, rounded up."""
     if value == 0.0 or not math.isfinite(value):
         return number(value)
     exponent = math.floor(math.log10(value))
@@ -58,12 +58,12 @@ def tiny(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """A number of rows; weights may make it broken."""
+    """Format a number of rows, which may be fractional because of weights."""
     return f"{round(value):,}" if value == round(value) else f"{value:,.1f}"
 
 
 def percent(share: float) -> str:
-    """2.8 %, with at least two digits that mean something."""
+    """Format a fraction as 2.8 %, with at least two significant digits."""
     if math.isnan(share):
         return "–"
     value = 100 * share
@@ -75,16 +75,16 @@ def percent(share: float) -> str:
 
 
 def percent_above(share: float) -> str:
-    """A bound in per cent, rounded up."""
+    """Format a bound in per cent, rounded up."""
     return percent(min(1.0, math.ceil(share * 1000 - 1e-9) / 1000))
 
 
 def percent_below(share: float) -> str:
-    """A bound in per cent, rounded down."""
+    """Format a bound in per cent, rounded down."""
     return percent(max(0.0, math.floor(share * 1000 + 1e-9) / 1000))
 
 
 def plural(n: float, noun: str) -> str:
-    """3 rows, 1 row, 2 classes."""
+    """Format a number with its noun: 3 rows, 1 row, 2 classes."""
     ending = "es" if noun.endswith("ss") else "s"
     return f"{count(n)} {noun}{'' if n == 1 else ending}"

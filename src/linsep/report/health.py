@@ -1,4 +1,4 @@
-"""What can be said about the data before any model: sizes, columns that cannot help, balance, repeated rows."""
+"""Facts about the data that do not depend on the model: sizes, useless columns, class balance, repeated rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from linsep.report.subject import Rows, Subject
 from linsep.tables import Encoder, from_frame
 from linsep.tables.planning import count_gaps
 
-_MOST_PAIRS = 300  # pairs of columns that are compared entry by entry
-SHOWN = 12  # names in a list
+_MOST_PAIRS = 300  # maximum number of pairs of columns that are compared entry by entry
+SHOWN = 12  # maximum number of names in a list
 MOST_CLASSES = 30
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """One number for each column, and the share of entries that are not zero."""
+    """Statistics of each column, and the fraction of nonzero entries."""
 
     mean: FloatArray
     std: FloatArray
@@ -37,11 +37,11 @@ class Columns:
 
     @property
     def constant(self) -> BoolArray:
-        """Columns with one value only."""
+        """Mask of the columns with a single value."""
         return np.asarray(self.low == self.high)
 
     def without_range(self) -> Columns:
-        """Mean and spread alone: hashed columns are many, and their ranges are not shown."""
+        """Return only mean and spread: hashed columns are many, and their ranges are not shown."""
         return replace(self, low=np.empty(0), high=np.empty(0))
 
 
@@ -56,7 +56,7 @@ class Health:
 
 
 def columns(rows: Rows) -> Columns:
-    """Mean, spread and range of every column; weights count rows. One pass, two if rows are sparse."""
+    """Compute mean, spread and range of every column, weighted. One pass, two if rows are sparse."""
     return _sparse_columns(rows) if rows.sparse else _dense_columns(rows)
 
 
@@ -80,12 +80,12 @@ def _dense_columns(rows: Rows) -> Columns:
 
 
 def _sparse_columns(rows: Rows) -> Columns:
-    """Hashed columns are many: nothing is as long as they are but the result and two counts."""
+    """Statistics of sparse columns. Hashed columns are many, so only the results and two counts have one entry each."""
     n, d = rows.X.shape
     low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), 0
     mean, std = np.zeros(d), np.zeros(d)
-    stored = np.zeros(d, np.int32)  # entries of each column
-    met = stored if rows.weight is None else np.zeros(d)  # their weight
+    stored = np.zeros(d, np.int32)  # stored entries of each column
+    met = stored if rows.weight is None else np.zeros(d)  # their total weight
     for here, block in rows.blocks():
         weight = _of_entries(rows.weights(here), block)
         np.minimum.at(low, block.indices, block.data)
@@ -117,9 +117,9 @@ def _of_entries(values: FloatArray, block: Any) -> FloatArray:
 
 
 def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
-    """Pairs (first, later) of columns that are equal in every row; constant ones are not counted.
+    """Return pairs (first, later) of columns that are equal in every row, except constant columns.
 
-    Equal columns have equal projections on a random vector: only neighbours in that order are
+    Equal columns have equal inner products with a random vector: only neighbours in the order of these products are
     compared, at most 300 pairs.
     """
     varying = np.flatnonzero(~found.constant)
@@ -154,7 +154,7 @@ def _projections(rows: Rows, d: int) -> FloatArray:
 def _equal_columns(
     rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
 ) -> BoolArray:
-    """Whether each of these columns equals the next column in every row."""
+    """Return whether each column of ``left`` equals its counterpart in ``right`` in every row."""
     same = np.ones(len(left), dtype=bool)
     if not len(left):
         return same
@@ -170,7 +170,7 @@ def _equal_columns(
 
 
 def health(subject: Subject, judged: Judged, found: Columns) -> Health:
-    """Everything about the data that a reader should know first."""
+    """Collect the facts and findings about the data."""
     rows, d = subject.train, len(subject.names)
     out = Health()
     out.facts.append(("Rows the model was fitted to", words.count(len(rows))))
@@ -206,7 +206,7 @@ def _storage(rows: Rows) -> str:
 
 
 def _missing(subject: Subject, out: Health) -> None:
-    """Gaps of the rows as they were given, before an encoder or an imputer filled them."""
+    """Report missing values in the original rows, before an encoder or an imputer filled them."""
     if subject.steps is None:
         out.facts.append(("Missing values", "none (rows with missing values are not accepted)"))
         return
@@ -226,7 +226,7 @@ def _missing(subject: Subject, out: Health) -> None:
 
 
 def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
-    """Column -> missing values; None if the rows as they were are not known."""
+    """Return column -> number of missing values; None if the original rows are not available."""
     raw = subject.train.raw
     if isinstance(raw, list | tuple):
         raw = np.asarray(raw)
@@ -241,7 +241,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
             gone = np.add.reduceat(np.append(np.isnan(raw.data), 0), raw.indptr[:-1])
             gone[np.diff(raw.indptr) == 0] = 0
         else:
-            gone = np.not_equal(raw, raw).sum(axis=0)  # NaN alone differs from itself
+            gone = np.not_equal(raw, raw).sum(axis=0)  # only NaN differs from itself
         return {f"x{j}": int(count) for j, count in enumerate(np.atleast_1d(gone))}
     try:
         table = from_frame(raw)
@@ -253,7 +253,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
 
 
 def _training_gaps(encoder: Encoder, n: int) -> dict[str, int] | None:
-    """Gaps that the encoder counted when it was fitted, if it saw as many rows."""
+    """Return the missing values counted when the encoder was fitted, if it was fitted to n rows."""
     gaps: dict[str, int] | None = getattr(encoder, "gaps_", None)
     return gaps if getattr(encoder, "n_samples_seen_", None) == n else None
 
@@ -298,7 +298,7 @@ def _scales(subject: Subject, found: Columns, out: Health) -> None:
 
 
 def _repeats(subject: Subject, out: Health) -> None:
-    """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
+    """Report equal rows, equal rows with different targets, and held-out rows that are also training rows."""
     rows, test = subject.train, subject.test
     if rows.entries > LARGEST:
         out.facts.append(("Repeated rows", "not counted: too many rows"))
@@ -342,7 +342,7 @@ def _balance(subject: Subject, out: Health) -> None:
 
 
 def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
-    """The most frequent class of the training rows, and the error of always answering it."""
+    """Return the most frequent class of the training rows, and the error of always predicting it."""
     assert subject.classes is not None
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
     labels, inverse = subject.train.labels

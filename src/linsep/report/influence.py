@@ -1,4 +1,4 @@
-"""Which features matter, and which rows the model gets most wrong."""
+"""The features with the largest influence, and the rows with the largest losses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORST = 12
 
 @dataclass(frozen=True)
 class Line:
-    """One coefficient; ``weight`` is it times the standard deviation of its column."""
+    """One coefficient; ``weight`` is the coefficient times the standard deviation of its column."""
 
     name: str
     value: float
@@ -40,14 +40,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """The largest coefficients by influence, and what is known of their uncertainty."""
+    """The largest standardised coefficients, with confidence intervals if available."""
 
     lines: list[Line]
     left_out: int
     zeros: int
     intercept: Line | None
     intervals: bool
-    inference: str  # which intervals these are, or why there are none
+    inference: str  # kind of the intervals, or why there are none
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class WorstRow:
 
 
 def coefficients(subject: Subject, found: Columns) -> Coefficients:
-    """One table for two classes or a regression."""
+    """Return the largest coefficients of a two-class model or a regression."""
     w = subject.coef[0]
     order = largest(
         lambda some: np.where(w[some] != 0, np.abs(w[some] * found.std[some]), -np.inf),
@@ -104,7 +104,7 @@ def coefficients(subject: Subject, found: Columns) -> Coefficients:
 
 
 def _intervals(subject: Subject) -> tuple[Any, str]:
-    """Coefficients with intervals from ``summary``, or None and the reason."""
+    """Return coefficients with intervals from ``summary``, or None and the reason."""
     open_parts = getattr(subject.model, "_verification_parts", None)
     if open_parts is None:
         return None, "this model does not minimise a likelihood."
@@ -130,7 +130,7 @@ def _intervals(subject: Subject) -> tuple[Any, str]:
 def class_features(
     subject: Subject, found: Columns, most: int = 4
 ) -> tuple[list[ClassFeatures], int]:
-    """Features with the largest standardised coefficients of each class, 30 classes at most."""
+    """Return the features with the largest standardised coefficients of each class, for at most 30 classes."""
     assert subject.classes is not None
     labels = subject.classes.tolist()[:MOST_CLASSES]
     lines = []
@@ -158,7 +158,7 @@ def class_features(
 
 
 def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
-    """Names of the features with the largest standardised coefficients of any class."""
+    """Return the names of the features with the largest standardised coefficients of any class."""
 
     def size(some: slice) -> FloatArray:
         return np.asarray(np.abs(subject.coef[:, some]).max(axis=0) * found.std[some])
@@ -172,7 +172,7 @@ def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
 
 
 def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRow]:
-    """The rows with the largest losses (or smallest margins), and what misled the model."""
+    """Return the rows with the largest losses (or smallest margins), and the features that contributed most."""
 
     def size(some: slice) -> FloatArray:
         if judged.loss is not None:

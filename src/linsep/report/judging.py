@@ -1,4 +1,4 @@
-"""Rows before the judge: predicted class, margin and loss of each, computed block by block."""
+"""Evaluation of the rows: predicted class, margin and loss of each, computed block by block."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
 from linsep.report.subject import Rows, Subject
 
-_BLOCK = 1 << 17  # scores that are computed together
-UNKNOWN = -1  # code of a label that the model does not know
+_BLOCK = 1 << 17  # number of scores computed at a time
+UNKNOWN = -1  # code of a label that is not a class of the model
 
 Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Predictions of the model for n rows with known answers."""
+    """Predictions of the model for n rows with known targets."""
 
     rows: Rows
     held_out: bool
-    truth: Codes  # position in classes, -1 if the model does not know the label; empty: regression
+    truth: Codes  # position in classes, -1 if the label is not a class; empty: regression
     answer: Codes
     target: FloatArray  # of a regression, else empty
     score: FloatArray  # of the second class, of the predicted class, or the prediction
@@ -34,29 +34,29 @@ class Judged:
 
     @property
     def margin(self) -> FloatArray:
-        """The score with the sign of the class, the lead over the best other class, or the residual."""
+        """Score times the sign of the class, lead over the best other class, or residual."""
         return (
             self.own_margin if self.own_margin is not None else _two_margins(self.score, self.truth)
         )
 
     @property
     def wrong(self) -> BoolArray:
-        """Rows whose class is not the predicted one."""
+        """Mask of the rows whose class is not the predicted one."""
         return np.asarray(self.truth != self.answer)
 
     @property
     def error(self) -> float:
-        """Share of wrong rows, by weight."""
+        """Weighted fraction of misclassified rows."""
         return float(self.weight @ self.wrong) / float(self.weight.sum())
 
     @property
     def unknown(self) -> int:
-        """Rows with a label the model does not know."""
+        """Number of rows whose label is not a class of the model."""
         return int((self.truth == UNKNOWN).sum()) if len(self.truth) else 0
 
 
 def judge(subject: Subject, rows: Rows) -> Judged:
-    """Scores of all rows, and what follows from them."""
+    """Compute scores, predictions, margins and losses of all rows."""
     n, k = len(rows), len(subject.coef)
     truth, target = _truth(subject, rows)
     answer = np.zeros(len(truth), dtype=np.int32)
@@ -87,7 +87,7 @@ def judge(subject: Subject, rows: Rows) -> Judged:
 
 
 def scores(subject: Subject, rows: Rows, here: slice | npt.NDArray[np.intp]) -> FloatArray:
-    """Z = X W + b of some rows, (n, k); many rows given by number are read in pieces."""
+    """Compute Z = X W + b of some rows, (n, k); many rows given by index are read in pieces."""
     if not isinstance(here, slice) and len(here) > rows.step:
         pieces = (here[low : low + rows.step] for low in range(0, len(here), rows.step))
         return np.concatenate([scores(subject, rows, piece) for piece in pieces])
@@ -98,7 +98,7 @@ def scores(subject: Subject, rows: Rows, here: slice | npt.NDArray[np.intp]) -> 
 
 
 def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
-    """Labels as positions in the classes; or the targets of a regression."""
+    """Return labels as positions in the classes, or the targets of a regression."""
     if subject.classes is None:
         try:
             target = rows.y.astype(np.float64)
@@ -118,7 +118,7 @@ def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
 
 
 def _classify(Z: FloatArray, truth: Codes) -> tuple[Codes, FloatArray, FloatArray]:
-    """Predicted class, its score (of two classes: the score of the second), and the margin."""
+    """Return the predicted class, its score (for two classes, that of the second), and the margin."""
     if Z.shape[1] == 1:
         z = Z[:, 0]
         return (z >= 0).astype(np.int32), z, _two_margins(z, truth)
@@ -131,12 +131,12 @@ def _classify(Z: FloatArray, truth: Codes) -> tuple[Codes, FloatArray, FloatArra
 
 
 def _two_margins(z: FloatArray, truth: Codes) -> FloatArray:
-    """Margins y z of two classes."""
+    """Margins y z for two classes."""
     return np.where(truth == 1, z, -z)
 
 
 def _losses(subject: Subject, Z: FloatArray, truth: Codes, margin: FloatArray) -> FloatArray:
-    """Loss of each row, as the objective counts it; infinite where the label is unknown."""
+    """Loss of each row in the objective; infinite where the label is unknown."""
     loss = subject.loss
     if isinstance(loss, Multinomial):
         values = loss.value(Z, np.maximum(truth, 0))

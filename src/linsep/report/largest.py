@@ -1,4 +1,4 @@
-"""The few largest of very many numbers, which are computed some at a time."""
+"""Selection of the few largest of many numbers, computed piece by piece."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray
 
-_TOGETHER = 1 << 16  # numbers that are looked at together
+_TOGETHER = 1 << 16  # numbers per piece
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """Slices of bounded length that make up n numbers."""
+    """Iterate over slices of bounded length that cover n numbers."""
     for low in range(0, n, _TOGETHER):
         yield slice(low, min(n, low + _TOGETHER))
 
 
 def largest(sizes: Callable[[slice], FloatArray], n: int, most: int) -> npt.NDArray[np.intp]:
-    """Positions of the largest of n numbers, largest first, equal ones in rising order; -inf does not count."""
+    """Return the positions of the largest of n numbers, largest first, ties in increasing order; -inf is ignored."""
     best, at = np.empty(0), np.empty(0, np.intp)
     for here in pieces(n):
         best = np.append(best, sizes(here))

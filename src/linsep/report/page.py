@@ -1,4 +1,4 @@
-"""The template, the style sheet, the script, and the policy that allows these two and nothing else."""
+"""Rendering of the page: template, style sheet, script, and a content-security policy that allows only these."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from linsep.report import formatting as words
 from linsep.report.ranking import Thresholds
 
-#: No page is larger, whatever the input.
+#: Maximum size of a page, for any input.
 LARGEST = 2_000_000
 
 
 @cache
 def _files() -> tuple[Any, str, str]:
-    """The compiled templates, the style sheet and the script."""
+    """Load the compiled templates, the style sheet and the script."""
     from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415
 
     folder = files("linsep.report") / "templates"
@@ -39,11 +39,11 @@ def _files() -> tuple[Any, str, str]:
 
 
 def render(facts: dict[str, Any]) -> str:
-    """The page as text."""
+    """Render the page as text."""
     from markupsafe import Markup  # noqa: PLC0415
 
     template, css, script = _files()
-    # Only what linsep itself wrote passes unescaped: the style sheet, the script and the serialised figures.
+    # Only text written by linsep itself is not escaped: the style sheet, the script and the serialised figures.
     page = template.render(
         {
             **facts,
@@ -57,7 +57,7 @@ def render(facts: dict[str, Any]) -> str:
 
 
 def policy(css: str, script: str) -> str:
-    """Nothing may be loaded, and only this style sheet and this script may act."""
+    """Return a content-security policy that forbids loading anything and allows only this style sheet and script."""
     return (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -65,7 +65,7 @@ def policy(css: str, script: str) -> str:
 
 
 def slider_data(found: Thresholds) -> str:
-    """The stops of the slider as JSON: numbers only, so nothing in it can end the element."""
+    """Return the stops of the slider as JSON, numbers only, so that nothing in it can close the element."""
     digits = 3 if found.on_probabilities else 6
     return json.dumps(
         {

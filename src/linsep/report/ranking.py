@@ -1,4 +1,4 @@
-"""Two classes: what happens when the threshold moves, and whether probabilities mean what they say."""
+"""Two-class figures: confusion counts over thresholds, ROC and precision-recall curves, calibration."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.largest import pieces
 from linsep.report.subject import Subject
 
-_STEPS = 200  # of the slider
-_POINTS = 400  # of a curve
+_STEPS = 200  # steps of the slider
+_POINTS = 400  # points of a curve
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Confusion counts at the stops of the slider; a row is called positive if its value >= t."""
+    """Confusion counts at the stops of the slider; a row is predicted positive if its value >= t."""
 
     t: FloatArray
     on_probabilities: bool
@@ -28,12 +28,12 @@ class Thresholds:
     fp: FloatArray
     positives: float
     negatives: float
-    start: int  # the stop at which the model itself decides
+    start: int  # the stop at the threshold of the model
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Curves over all thresholds."""
+    """ROC and precision-recall curves."""
 
     fpr: FloatArray
     tpr: FloatArray
@@ -46,7 +46,7 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Mean predicted probability and observed share in bins of equally many rows."""
+    """Mean predicted probability and observed frequency in bins of equally many rows."""
 
     predicted: FloatArray
     observed: FloatArray
@@ -58,20 +58,20 @@ class Calibration:
 
 
 def positives(judged: Judged) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Scores, whether positive and weights, of rows with a known label and some weight."""
+    """Return score, whether positive, and weight of the rows with a known label and positive weight."""
     kept = (judged.truth != UNKNOWN) & (judged.weight > 0)
     some = slice(None) if kept.all() else kept
     return judged.score[some], np.asarray(judged.truth[some] == 1), judged.weight[some]
 
 
 def probability(subject: Subject, z: FloatArray) -> FloatArray:
-    """P(second class | score)."""
+    """Return P(second class | score)."""
     assert subject.loss is not None
     return np.asarray(subject.loss.proba(z))
 
 
 def thresholds(subject: Subject, judged: Judged) -> Thresholds:
-    """Counts at 201 probabilities, or at quantiles of the scores and 0."""
+    """Compute confusion counts at 201 probabilities, or at quantiles of the scores and 0."""
     z, y, s = positives(judged)
 
     def value(scores: FloatArray) -> FloatArray:
@@ -101,9 +101,9 @@ def thresholds(subject: Subject, judged: Judged) -> Thresholds:
 
 
 def ranking(score: FloatArray, y: BoolArray, s: FloatArray) -> Ranking | None:
-    """ROC and precision-recall curves; None if only one class is present.
+    """Compute ROC and precision-recall curves; None if only one class is present.
 
-    Rows are many, so few vectors of their number are alive at a time.
+    Few arrays of length n are held at a time, because there may be many rows.
     """
     order = np.argsort(-score, kind="stable")
     ends = np.append(np.diff(score[order]) != 0.0, np.ones(min(1, len(order)), bool))
@@ -143,12 +143,12 @@ def ranking(score: FloatArray, y: BoolArray, s: FloatArray) -> Ranking | None:
 
 
 def _from_zero(x: FloatArray, here: slice) -> FloatArray:
-    """Some of the numbers with the one before them, which is 0 before the first."""
+    """Return a slice of x with the preceding number, which is 0 before the first."""
     return np.append(x[here.start - 1] if here.start else 0.0, x[here])
 
 
 def thin(x: FloatArray, y: FloatArray) -> npt.NDArray[np.intp]:
-    """At most 400 positions along a curve, evenly spread over its length, the ends kept."""
+    """Return at most 400 positions along a curve, evenly spaced by arc length, including the ends."""
     if len(x) <= _POINTS:
         return np.arange(len(x))
     length = np.zeros(len(x))
@@ -166,7 +166,7 @@ def thin(x: FloatArray, y: FloatArray) -> npt.NDArray[np.intp]:
 def calibration(
     p: FloatArray, q: FloatArray, y: BoolArray, s: FloatArray, bins: int = 10
 ) -> Calibration:
-    """Bins of equally many rows, equal probabilities together; q = 1 - p without cancellation."""
+    """Compute calibration bins of equally many rows, with ties in one bin; q = 1 - p without cancellation."""
     edges = np.unique(np.quantile(p, np.linspace(0, 1, bins + 1)[1:-1]))
     count, tiny = len(edges) + 1, np.finfo(np.float64).tiny
     weight, sums, hits = np.zeros((3, count))

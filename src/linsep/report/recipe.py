@@ -1,4 +1,4 @@
-"""How to make the model again, and how to check it."""
+"""How to reproduce the model and verify it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linsep.report.subject import Subject
 
 
 def parameters(model: Any) -> list[tuple[str, str, bool]]:
-    """Name, value and whether it is not the default, of each parameter."""
+    """Return name, value and whether it differs from the default, for each parameter."""
     defaults = inspect.signature(type(model).__init__).parameters
     lines = []
     for name, value in sorted(model.get_params(deep=False).items()):
@@ -25,7 +25,7 @@ def parameters(model: Any) -> list[tuple[str, str, bool]]:
 
 
 def code(subject: Subject) -> str:
-    """Python that fits the model and checks it."""
+    """Return Python code that fits the model and verifies it."""
     model = subject.model
     own = type(model).__name__
     changed = [f"{name}={value}" for name, value, other in parameters(model) if other]
@@ -42,7 +42,7 @@ def code(subject: Subject) -> str:
 
 
 def steps(subject: Subject) -> str:
-    """Preprocessing steps of a row before the linear model."""
+    """Describe the preprocessing steps before the linear model."""
     if subject.steps is None:
         return ""
     listed = getattr(subject.steps, "steps", None)
@@ -53,7 +53,7 @@ def steps(subject: Subject) -> str:
 
 
 def strengths(subject: Subject) -> list[tuple[str, str]]:
-    """The penalty in two other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
+    """Return the penalty in two other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
     C = subject.strength
     if C is None:
         return []
@@ -68,7 +68,7 @@ def strengths(subject: Subject) -> list[tuple[str, str]]:
 
 
 def versions() -> list[tuple[str, str]]:
-    """Versions of the software that made the page."""
+    """Return the versions of the software that wrote the page."""
     found = [("Python", platform.python_version()), ("System", sys.platform)]
     for package in ("linsep", "numpy", "scipy", "scikit-learn"):
         try:
@@ -79,7 +79,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def fingerprint(subject: Subject) -> str:
-    """SHA-256 of the training rows and their answers."""
+    """Return the SHA-256 digest of the training rows and their targets."""
     rows = subject.train
     if rows.X.shape[0] * rows.X.shape[1] > LARGEST_DIGEST:
         return "not computed: too many numbers"

@@ -1,4 +1,4 @@
-"""Rows that occur more than once: found by a 64-bit hash of each, and compared number by number."""
+"""Detection of rows that occur more than once, by a 64-bit hash of each and exact comparison of candidates."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from linsep.report.subject import Rows
 
-_COMPARED = 8  # blocks of rows that are compared together
-LARGEST = 2e8  #: numbers up to which rows are compared with each other
+_COMPARED = 8  # blocks of rows compared at a time
+LARGEST = 2e8  #: number of entries up to which repeated rows are searched
 
 Hashes = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.intp]
@@ -21,7 +21,7 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Repeats:
-    """How many rows repeat an earlier one, and how many of these contradict it."""
+    """Number of rows that repeat an earlier one, and of those with a different target."""
 
     repeated: int
     contradictory: int
@@ -29,9 +29,9 @@ class Repeats:
 
 
 def repeats(rows: Rows, others: Rows | None) -> Repeats:
-    """Count rows that repeat an earlier one, with another label or not, and rows of the others that are among them.
+    """Count rows that repeat an earlier one, those with a different label, and rows of ``others`` among them.
 
-    One hash per row is in memory; the rows of hashes that occur twice are found in a second pass.
+    One hash per row is stored; rows whose hash occurs twice are compared in a second pass.
     """
     hashes = np.empty(len(rows), np.uint64)
     for here, some in _hashes(rows):
@@ -59,7 +59,7 @@ def repeats(rows: Rows, others: Rows | None) -> Repeats:
 
 
 def _rows_among(rows: Rows, known: Hashes) -> tuple[Places, Hashes]:
-    """Numbers and hashes of the rows whose hash is among some in rising order."""
+    """Return indices and hashes of the rows whose hash is in ``known``, which is sorted."""
     places, found = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
     for here, some in _hashes(rows):
         at = np.minimum(np.searchsorted(known, some), len(known) - 1)
@@ -70,7 +70,7 @@ def _rows_among(rows: Rows, known: Hashes) -> tuple[Places, Hashes]:
 
 
 def _hashes(rows: Rows) -> Iterator[tuple[slice, Hashes]]:
-    """One number for each row, the same for equal rows, some rows at a time; -0 is 0."""
+    """Iterate over blocks of row hashes; equal rows have equal hashes, and -0 equals 0."""
     odd = np.random.default_rng(0).integers(0, 2**63, rows.X.shape[1], dtype=np.uint64) * 2 + 1
     for here, block in rows.blocks():
         if rows.sparse:
@@ -83,7 +83,7 @@ def _hashes(rows: Rows) -> Iterator[tuple[slice, Hashes]]:
 
 
 def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
-    """The bits of each number, stirred: those of round numbers are mostly zero."""
+    """Mix the bits of each number, because those of round numbers are mostly zero."""
     bits = (np.ascontiguousarray(x, dtype=np.float64) + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(32)
     bits *= odd
@@ -93,8 +93,8 @@ def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
 
 
 def _equal(A: Rows, rows: Places, B: Rows, others: Places) -> tuple[Places, Places]:
-    """The pairs of a row of A and a row of B that are equal, by the row of A."""
-    order = np.argsort(rows, kind="stable")  # rows on disk are read in their order
+    """Return the pairs of a row of A and a row of B that are equal, ordered by the row of A."""
+    order = np.argsort(rows, kind="stable")  # read rows on disk in their order
     rows, others = rows[order], others[order]
     same = np.empty(len(rows), dtype=bool)
     step = _COMPARED * A.step

@@ -1,4 +1,4 @@
-"""Regression: how far predictions are from targets."""
+"""Residuals of a regression."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy.typing as npt
 from linsep.report.judging import Judged
 from linsep.report.subject import Subject
 
-_MOST_POINTS = 1500  # of a cloud of points
+_MOST_POINTS = 1500  # of a scatter plot
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Errors of prediction, by weight, with the constant prediction for comparison."""
+    """Weighted prediction errors, and those of the constant prediction for comparison."""
 
     r2: float
     rmse: float
     mae: float
     mae_error: float  # standard error of the mean absolute error, nan with weights
     median: float
-    baseline_rmse: float  # of always answering the mean of the training targets
+    baseline_rmse: float  # of always predicting the mean of the training targets
     baseline_mae: float
     shown: npt.NDArray[np.intp]  # rows in the figures, evenly spaced
 

@@ -1,4 +1,4 @@
-"""More than two classes: the confusion table, and each class against the others."""
+"""Multiclass figures: the confusion matrix, and each class against the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linsep.report.ranking import ranking
 from linsep.report.subject import Subject
 
 MOST_CLASSES = 30
-_MOST_SCORES = 4e6  # numbers for which areas under curves are computed
+_MOST_SCORES = 4e6  # number of scores up to which areas under curves use all rows
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class ClassLine:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Rows are true classes, columns predicted ones; the classes beyond 30 are added up as the last."""
+    """Confusion matrix: rows are true classes, columns predicted ones; classes beyond 30 are merged into the last."""
 
     labels: list[str]
     counts: FloatArray  # (m, m)
-    together: int  # how many classes the last one stands for, 0 if none
+    together: int  # number of classes merged into the last, 0 if none
 
     def shade(self, i: int, j: int) -> int:
-        """Share of the row, 0 to 10, for the background."""
+        """Return the fraction of the row, from 0 to 10, for the background colour."""
         total = float(self.counts[i].sum())
         share = float(self.counts[i, j]) / total if total else 0.0
         return 0 if share == 0 else max(1, round(10 * share))
 
 
 def confusion(subject: Subject, judged: Judged) -> Confusion:
-    """Weighted counts of (true, predicted), of the 30 most frequent classes."""
+    """Compute weighted counts of (true, predicted) for the 30 most frequent classes."""
     assert subject.classes is not None
     k = len(subject.classes)
     known = judged.truth != UNKNOWN
@@ -68,7 +68,7 @@ def confusion(subject: Subject, judged: Judged) -> Confusion:
 
 
 def class_lines(subject: Subject, judged: Judged) -> tuple[list[ClassLine], int, int]:
-    """A line for each of the 30 most frequent classes, how many are left out, rows used for areas."""
+    """Return a line for each of the 30 most frequent classes, the number of others, and the rows used for areas."""
     assert subject.classes is not None
     k = len(subject.classes)
     known = np.flatnonzero(judged.truth != UNKNOWN)

@@ -1,4 +1,4 @@
-"""What the report is about: the model, its rows as numbers, and the names of everything."""
+"""The subject of a report: the model, its rows as numbers, and all names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from linsep.losses import Loss, Multinomial
 from linsep.pipelines import Parts, require_parts
 from linsep.tables import Encoder, Table
 
-# Numbers of dense and of sparse rows that are read together.
+# Number of entries per block of dense and of sparse rows.
 _BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as the linear model sees them. ``raw`` is what the user gave, before any encoding."""
+    """Rows as input of the linear model. ``raw`` is what the user passed, before any encoding."""
 
     X: Any  # float array, CSR matrix or rows on disk (n, d)
     y: npt.NDArray[Any]
     weight: FloatArray | None
     raw: Any
-    seen: Any  # what the linear model was given: a matrix, or a frame with names
+    seen: Any  # input of the linear model: a matrix, or a frame with names
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -46,35 +46,35 @@ class Rows:
 
     @property
     def entries(self) -> int:
-        """Stored numbers."""
+        """Number of stored entries."""
         if not self.sparse:
             return int(self.X.shape[0] * self.X.shape[1])
         return int(self.X.nnz if sp.issparse(self.X) else self.X.n_entries)
 
     @property
     def step(self) -> int:
-        """Rows that are read together; the same wherever they are stored, so that sums have the same bits."""
+        """Number of rows per block; independent of where they are stored, so that sums are bit-identical."""
         if self.sparse:
             return max(1, _SPARSE_BLOCK * len(self) // max(1, len(self), self.entries))
         return max(1, _BLOCK // max(1, int(self.X.shape[1])))
 
     def weights(self, here: slice) -> FloatArray:
-        """Weights of some of the rows."""
+        """Return the weights of a slice of the rows."""
         return np.ones(here.stop - here.start) if self.weight is None else self.weight[here]
 
     def places(self) -> Iterator[slice]:
-        """Places of the rows that are read together."""
+        """Iterate over the slices of the blocks."""
         for low in range(0, len(self), self.step):
             yield slice(low, min(len(self), low + self.step))
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """All rows in turn, with their places."""
+        """Iterate over the blocks of rows, with their slices."""
         for here in self.places():
             yield here, self.X[here]
 
     @cached_property
     def labels(self) -> tuple[list[Any], npt.NDArray[np.int32]]:
-        """The distinct answers in rising order, and for each row the place of its own."""
+        """Return the distinct targets in sorted order, and for each row the position of its target."""
         if self.y.dtype.kind in "OU":  # a dictionary is faster than sorting
             known = labels.known(self.y, len(self), "write_report")
             return known.classes.tolist(), known.codes.astype(np.int32)
@@ -89,11 +89,11 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The model, taken apart."""
+    """The model and its parts: steps, coefficients, classes, names and rows."""
 
     model: Any  # the linear model itself
     given: Any  # the model or the pipeline that ends in it
-    steps: Any  # what comes before it: a pipeline, an encoder or None
+    steps: Any  # preprocessing: a pipeline, an encoder or None
     names: Sequence[str]
     coef: FloatArray  # (k, d)
     intercept: FloatArray  # (k,)
@@ -119,7 +119,7 @@ class Subject:
 
     @property
     def strength(self) -> float | None:
-        """Strength of the loss against the penalty, where the model has one."""
+        """Inverse regularisation strength C, if the model has one."""
         value = getattr(self.model, "C_", getattr(self.model, "C", None))
         return None if value is None else float(np.ravel(value)[0])
 
@@ -127,7 +127,7 @@ class Subject:
 def open_subject(
     model: Any, X: Any, y: Any, sample_weight: Any, test: Any, encoder: Encoder | None
 ) -> Subject:
-    """Take the model apart and turn all rows into numbers."""
+    """Split the model into its parts and convert all rows to numbers."""
     opened = require_parts(model, "write_report")
     final, steps = opened.model, opened.steps
     if steps is None and not isinstance(model, Pipeline):
@@ -156,7 +156,7 @@ def open_subject(
 
 
 def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Rows:
-    """X through the steps before the model, unless it is a matrix that an encoder has made."""
+    """Apply the steps before the model to X, unless it is already encoded."""
     stored = location_of(X) is Location.DISK
     encoded = isinstance(steps, Encoder) and (sp.issparse(X) or isinstance(X, np.ndarray) or stored)
     seen = X if steps is None or encoded else steps.transform(X)

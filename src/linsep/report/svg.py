@@ -1,8 +1,9 @@
-"""From a matplotlib figure to an SVG that may stand in the page.
+"""Conversion of a matplotlib figure to SVG that can be embedded in the page.
 
-A strict policy forbids style attributes, so styles become presentation attributes and the colours of the house
-become classes, which the style sheet sets for light, dark and paper. Names never pass through matplotlib, which
-would take ``$`` for mathematics and warn of emoji: it lays out placeholders, and the names replace them in the tree.
+The content-security policy forbids style attributes, so styles become presentation attributes, and the colours of the
+plot style become classes, which the style sheet defines for light, dark and print. Names never pass through
+matplotlib, which would interpret ``$`` as mathematics and warn about emoji: it lays out placeholders, which are then
+replaced by the names in the XML tree.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SETTINGS: Any = {
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """The settings of all figures, whatever the user's own are."""
+    """Apply the matplotlib settings of all figures, independent of those of the user."""
     import matplotlib as mpl  # noqa: PLC0415
 
     with mpl.rc_context():
@@ -50,17 +51,17 @@ def drawing() -> Iterator[None]:
         yield
 
 
-_WIDE = 6.0  # inches, from which a figure keeps a readable size on a phone, and is scrolled
+_WIDE = 6.0  # inches from which a figure is scrolled on a phone instead of shrunk
 
 
 class Placeholders:
-    """Stand-ins of about the width of the names they stand for."""
+    """Placeholders of about the same width as the names they replace."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
 
     def __call__(self, name: str) -> str:
-        """The text that matplotlib draws instead of the name."""
+        """Return the text that matplotlib draws instead of the name."""
         wide = sum(unicodedata.east_asian_width(c) in "WF" for c in name)
         stand_in = f"{len(self.names)}".rjust(min(len(name) + wide, 60), "n") + "\u2009"
         while stand_in in self.names:
@@ -70,7 +71,7 @@ class Placeholders:
 
 
 def new_axes(width: float = 5.4, height: float = 3.7) -> Any:
-    """Axes of a figure that no pyplot knows of."""
+    """Return the axes of a new figure that is not registered with pyplot."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     return Figure(figsize=(width, height), dpi=72, layout="constrained").add_subplot()
@@ -83,7 +84,7 @@ def to_svg(
     names: dict[str, str] | None = None,
     dot: tuple[float, float] | None = None,
 ) -> str:
-    """The figure of ``ax`` as inline SVG with ids that begin with ``key``; ``dot`` is a movable point."""
+    """Return the figure of ``ax`` as inline SVG with ids that begin with ``key``; ``dot`` is a movable point."""
     figure = ax.figure
     figure.patch.set_visible(False)
     ax.patch.set_visible(False)
@@ -123,7 +124,7 @@ def _strip(parent: Any) -> None:
 
 
 def _dress(element: Any, key: str, used: set[str]) -> None:
-    """Style attribute to presentation attributes, colours to classes, ids made unique."""
+    """Replace the style attribute by presentation attributes, colours by classes, and make ids unique."""
     looks = _looks(element.attrib.pop("style", ""))
     classes = []
     for name, value in {**element.attrib, **looks}.items():
@@ -145,7 +146,7 @@ def _dress(element: Any, key: str, used: set[str]) -> None:
 
 
 def _looks(text: str) -> dict[str, str]:
-    """The declarations of a style attribute."""
+    """Parse the declarations of a style attribute."""
     looks: dict[str, str] = {}
     for declaration in text.split(";"):
         name, colon, value = declaration.partition(":")
@@ -158,14 +159,14 @@ def _looks(text: str) -> dict[str, str]:
 
 
 def _shorten(name: str, value: str, key: str) -> str:
-    """Links to ids of this figure, and numbers with two decimals."""
+    """Make links refer to ids of this figure, and round numbers to two decimals."""
     if "#" in value and name in ("href", "clip-path", "fill"):
         return value.replace("#", f"#{key}-", 1)
     return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)
 
 
 def _movable(ax: Any, key: str, at: tuple[float, float]) -> Any:
-    """A dot at ``at``, which knows where (0, 0) and (1, 1) lie, so that a script can move it."""
+    """Return a dot at ``at`` with the positions of (0, 0) and (1, 1), so that a script can move it."""
     height = ax.figure.get_figheight() * 72
     (x0, y0), (x1, y1), (x, y) = ax.transData.transform([(0, 0), (1, 1), at]).tolist()
     return ElementTree.Element(

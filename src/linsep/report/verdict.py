@@ -1,4 +1,4 @@
-"""Four questions, four answers: how good, how sure, which features, is it proven."""
+"""Answers to the four questions of the report: quality, uncertainty, features, proof of optimality."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linsep.report.subject import Subject
 
 @dataclass(frozen=True)
 class Answer:
-    """A card: question, the short answer, a sentence or two, and a tone for its border."""
+    """A card: a question, a short answer, a sentence or two, and a tone for its border."""
 
     question: str
     short: str
@@ -34,7 +34,7 @@ def answers(
     regression: Residuals | None,
     tuning: Any,
 ) -> list[Answer]:
-    """The verdict box."""
+    """Return the cards at the top of the report."""
     if regression is None:
         first = [_quality(subject, judged), _confidence(judged, tuning)]
     else:

@@ -1,4 +1,4 @@
-"""``write_report``: from a fitted model and its rows to a file."""
+"""``write_report``: write a report about a fitted model to a file."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ def write_report(  # noqa: PLR0913
     ----------
     model : fitted estimator of linsep, or a Pipeline that ends in one
     X, y : array-likes
-        What it was fitted to.
+        The training rows and their targets.
     path : str or path
         The file to write; an existing one is replaced.
     sample_weight : array (n,), optional
-        The weights it was fitted with.
+        The weights with which the model was fitted.
     test : (X_test, y_test), optional
         Held-out rows, on which the model is evaluated. Without them there is no bound on the true error.
     tuning : Tuning, optional
-        The outcome of ``linsep.tune``, for its validation curve.
+        The result of ``linsep.tune``, for its validation curve.
     title : str, optional
         Heading of the page; the name of the model by default.
     encoder : Encoder, optional
-        The encoder that made the columns, if ``model`` is not a pipeline with it. X may then be the table itself
-        or the encoded matrix.
+        The encoder that produced the columns, if ``model`` is not a pipeline that contains it. X may then be the table
+        itself or the encoded matrix.
     source : str, optional
-        Where the rows came from, for instance a file name; only shown.
+        Where the rows came from, for instance a file name; shown in the report.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def write_report(  # noqa: PLR0913
 
 
 def require() -> None:
-    """Raise if a package that the page needs is not installed."""
+    """Raise if a package required for the page is not installed."""
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         raise ImportError(
@@ -124,7 +124,7 @@ def require() -> None:
 def _facts(
     subject: Subject, tuning: Tuning | None, title: str | None, source: str | None
 ) -> dict[str, Any]:
-    """Everything the template shows."""
+    """Collect all values that the template shows."""
     judged = judge(subject, subject.judged)
     found = health.columns(subject.train)
     about_data = health.health(subject, judged, found)
@@ -181,7 +181,7 @@ def _facts(
 
 
 def _classification(subject: Subject, judged: Judged, facts: dict[str, Any]) -> dict[str, str]:
-    """Figures and tables of a classifier; the tables go to ``facts``."""
+    """Return the figures of a classifier, and add its tables to ``facts``."""
     drawn = {"margins": figures.margins(subject, judged)}
     if subject.several:
         facts["confusion"] = several.confusion(subject, judged)
@@ -208,7 +208,7 @@ def _classification(subject: Subject, judged: Judged, facts: dict[str, Any]) -> 
 
 
 def _schema(subject: Subject) -> list[tuple[str, str, int]]:
-    """Columns of the table, what they were taken for, and how many columns of the model they became."""
+    """Return the columns of the table, their inferred types, and the number of model columns of each."""
     steps = subject.steps
     if hasattr(steps, "steps"):
         steps = next((step for _, step in steps.steps if isinstance(step, Encoder)), None)
@@ -218,7 +218,7 @@ def _schema(subject: Subject) -> list[tuple[str, str, int]]:
 
 
 def _support(subject: Subject) -> list[tuple[str, str]]:
-    """Support vectors and the width of the margin, where the model has them."""
+    """Return the number of support vectors and the width of the margin, if the model has them."""
     model, lines = subject.model, []
     kept = getattr(model, "support_", None)
     if kept is not None:
