@@ -77,12 +77,12 @@ OLDEST_TESTS := $(addprefix tests/,estimators sklearn auditing accel tuning pipe
 oldest: ## run the tests of estimators, audits, tuning, pipelines, exports and inference on the oldest supported versions
 	test -x $(OLD)/python || $(OLDEST_PYTHON) -m venv .venv-oldest
 	echo '*' > .venv-oldest/.gitignore
-	$(OLD)/python -m pip install --quiet $(BUILD_REQUIRES) tomli
+	$(OLD)/python -m pip install --quiet $(DEV_REQUIRES) tomli
 	$(OLD)/python .ci/oldest.py > .venv-oldest/lowest.txt
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt --no-build-isolation --editable ".[cli,onnx,exact,dask]" \
 	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/oldest
-	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt "pytest>=8,<9" pytest-xdist hypothesis mpmath \
-	  pandas polars duckdb statsmodels skops "dask[array,dataframe]" "fsspec[http]"
+	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt --no-build-isolation "pytest>=8,<9" pytest-xdist \
+	  hypothesis mpmath pandas polars duckdb statsmodels skops onnxruntime liblinear-official "dask[array,dataframe]" "fsspec[http]"
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
 	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
 
