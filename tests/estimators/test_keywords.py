@@ -70,3 +70,14 @@ def test_a_solver_of_scikit_learn_is_called_so():
         linsep.LogisticRegression(solver="lbfgs").fit(X, y)
     with pytest.raises(BadInput, match="'saga' is a solver of scikit-learn"):
         linsep.LogisticRegression(solver="saga").fit(np.vstack([X, X]), [0, 1, 2, 0, 1, 2, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_set_params_names_the_replacement_too(kind):
+    with pytest.raises(
+        ValueError, match=r"has no parameter 'dual'\. Leave it out: linsep chooses the method\."
+    ):
+        kind().set_params(dual=True)
+    with pytest.raises(ValueError, match=r"has no parameters 'colour', 'max_iter'\. max_iter: "):
+        kind().set_params(colour=1, max_iter=3)
+    assert kind().set_params(random_state=3).random_state == 3
