@@ -203,7 +203,7 @@ def test_what_contradicts_the_head_is_refused_far_below(tuned):
     tuned(delimited_head=64, delimited_block=64)
     rows = b"1,x\n" * 500
     with pytest.raises(
-        BadFile, match="'1O' in column 'a', whose values are of another kind"
+        BadFile, match="'1O' in column 'a', which holds numbers otherwise"
     ) as caught:
         table(b"a,b\n" + rows + b'"1O",y\n' + rows)
     assert (caught.value.line, caught.value.column) == (502, 1)

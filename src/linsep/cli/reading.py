@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,17 @@ from linsep.arrays import FloatArray
 from linsep.cli import live
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
-from linsep.data.files.formats import FORMATS, TYPES
+from linsep.data.files.formats import FORMATS, TYPES, Reading
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING
 from linsep.data.files.listing import list_files
 from linsep.data.files.remote import is_url, shown
 from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
+from linsep.model_files import is_model_file, load
 from linsep.pipelines import take_apart
 from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
-from linsep.tables.table_files import stream_table
+from linsep.tables.table_files import read_as, stream_table
 
 # Values of C, folds, share of rows to judge by, by default.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
@@ -188,18 +190,32 @@ def source_name(options: Any) -> str:
 def read_labelled(
     options: Any, types: dict[str, str] | None = None, source: str | None = None
 ) -> Table:
-    """The table with its target."""
-    return refuse_unlabelled(read(options, options.target, types, source))
+    """The table with its target. A target that nobody named is asked for before the rows are read."""
+    where, how = options.data if source is None else source, labelled_reading(options, types)
+    return refuse_unlabelled(read_as(where, options.target, how, storage_options(options)))
+
+
+def labelled_reading(options: Any, types: dict[str, str] | None = None) -> Reading:
+    """How a table is read that must have a target."""
+    written = read_options(options, types)
+    del written["storage_options"]  # the files know them
+    return replace(Reading.of(**written), needs_target=True)
 
 
 def refuse_unlabelled(table: Table) -> Table:
     """The table, which must have a target."""
     if table.y is None:
-        names = ", ".join(map(repr, table.columns[:20]))
-        raise BadInput(
-            f"{table.source}: name the column to predict with --target NAME; the columns are {names}."
-        )
+        raise BadInput(f"{table.source}: the file holds no targets; add an array y to it.")
     return table
+
+
+def load_model(options: Any) -> Any:
+    """The model that the options name; an error if model and data are the wrong way round."""
+    if not is_model_file(options.model) and is_model_file(options.data):
+        raise BadInput(
+            f"the model comes first: linsep {options.verb} {options.data} {options.model}."
+        )
+    return load(options.model)
 
 
 def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Table:

@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Error and its exact upper bound, or R squared for numbers."""
-    model = linsep.load(options.model)
+    model = reading.load_model(options)
     table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     n = len(table)

@@ -132,6 +132,18 @@ def read_table(  # noqa: PLR0913
         quote=quote,
         encoding=encoding,
     )
+    return read_as(source, target, how, storage_options, n_features, zero_based)
+
+
+def read_as(
+    source: Source,
+    target: str | None,
+    how: Reading,
+    storage_options: Mapping[str, Any] | None = None,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+) -> Table:
+    """The table of ``read_table``, read as ``how`` says."""
     files = list_files(source, storage_options)
     if not files:
         raise BadInput(f"there are no files in {source!r}; give at least one path.")

@@ -32,6 +32,13 @@ _LINES, _LARGEST_BLOCK = 64, 1 << 25  # of wide tables: a batch costs time for e
 _WIDE = 300  # columns beyond which missing values are padded only as they are in the head
 _DELIMITERS = ",;\t|"
 _EXAMPLE = {"delimiter": "';' or '\\t' (a tab)", "decimal": "','", "quote": "'\"'"}
+#: Types of the parser, and what a column of them holds.
+_HELD = {
+    "double": "numbers",
+    "bool": "booleans",
+    "timestamp": "dates and times",
+    "": "other values",
+}
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)
 _VALUE = re.compile(
@@ -297,13 +304,14 @@ class _DelimitedFile:
             )
         else:
             complaint = kind_of([value[2]])[1]  # such as a decimal comma
+            others = next((word for kind, word in _HELD.items() if value[1].startswith(kind)))
             why = (
-                f"which holds {complaint[1]}, or say"
+                complaint[1]
                 if complaint
-                else f"whose values are of another kind ({value[1]}); correct it, add it to missing=[...], or say"
+                else f"{others} otherwise; correct it, declare it missing with missing=[...]"
             )
             problem = (
-                f"{value[2]!r} in column {column!r}, {why} what the column is: "
+                f"{value[2]!r} in column {column!r}, which holds {why}, or set the type of the column: "
                 f"types={{{column!r}: 'category'}}."
             )
         refuse(self.name, problem, *self._locate(row, number))

@@ -81,7 +81,7 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
         return (
             others[0],
-            "numbers with a sign that is no part of a number (a currency, for instance); write them without it",
+            "numbers with a currency or percent sign; write them without it",
         )
     if numeric and all(_IN_BRACKETS.fullmatch(level) for level in others):
         return others[0], "numbers in brackets, as in accounts; write them with a minus sign"
