@@ -642,3 +642,16 @@ def test_regression_on_text_is_an_error(data, capsys):
     for verb in ("fit", "tune"):
         assert main([verb, str(data), "--target", "species", "--task", "regress"]) == 4
         assert "--task regress needs a target of numbers" in capsys.readouterr().err
+
+
+def test_prices_with_separators_are_numbers_if_asked_and_never_classes(tmp_path, capsys):
+    path = tmp_path / "prices.csv"
+    rows = "".join(f'{i * i % 23},"{1000 + 37 * (i * i % 23) + i:,}.50"\n' for i in range(60))
+    path.write_text("size,price\n" + rows)
+    words = ["fit", str(path), "-t", "price", "--no-report", "--C", "1"]
+    assert main(words) == 4
+    said = capsys.readouterr().err
+    assert "'1,000.50' in the target, which holds numbers with grouped digits" in said
+    assert "give --thousands ',', or predict it as a class with --task classify." in said
+    assert main([*words, "--thousands", ","]) == 0
+    assert "held-out R squared" in capsys.readouterr().err

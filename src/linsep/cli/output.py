@@ -61,6 +61,7 @@ _OPTIONS = (
     (r"ignore=\['([^']*)'\]", r"--ignore '\1'"),
     (r"missing=\[\.\.\.\]", "--missing TEXT"),
     (r"decimal=','", "--decimal ','"),
+    (r"thousands=(['\"])(.+?)\1", r"--thousands \1\2\1"),
     (r"target='NAME'", "--target NAME"),
     (r"encoding='([^']*)'", r"--encoding \1"),
     (r"header=False", "--no-header"),

@@ -18,7 +18,7 @@ from linsep.cli import live
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
 from linsep.data.files.formats import FORMATS, TYPES, Reading
-from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, kind_of
 from linsep.data.files.listing import list_files
 from linsep.data.files.remote import is_url, shown
 from linsep.data.files.source import is_plain
@@ -29,6 +29,7 @@ from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import read_as, stream_table
 
+_CLASSES = 20  # whole numbers that are taken for classes, at most
 # Values of C, folds, share of rows to judge by, by default.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
@@ -65,6 +66,9 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     group.add_argument("--format", choices=FORMATS, help="default: from the content and the name")
     group.add_argument("--delimiter", help="default: inferred from , ; | and tab")
     group.add_argument("--decimal", default=".", help="decimal separator, default .")
+    group.add_argument(
+        "--thousands", help="separator of thousands, e.g. , in 1,234,567; default: none"
+    )
     group.add_argument("--encoding", default="utf-8", help="default utf-8")
     group.add_argument(
         "--no-header", action="store_true", help="the first line is data, not column names"
@@ -147,6 +151,7 @@ def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "delimiter": "\t" if options.delimiter == "\\t" else options.delimiter,
         "header": not options.no_header,
         "decimal": options.decimal,
+        "thousands": options.thousands,
         "encoding": options.encoding,
         "quote": None if options.no_quotes else '"',
         "missing": (*MISSING, *(options.missing or ())),
@@ -309,6 +314,18 @@ def is_regression(y: npt.NDArray[Any], task: str) -> bool:
     if task != "auto":
         return task == "regress"
     if y.dtype.kind != "f":
+        _refuse_written_numbers(y)
         return False
     whole = bool((y == np.round(y)).all())
-    return not (whole and len(np.unique(y)) <= 20)
+    return not (whole and len(np.unique(y)) <= _CLASSES)
+
+
+def _refuse_written_numbers(y: npt.NDArray[Any]) -> None:
+    """Refuse many labels that are numbers written with separators or signs: nobody means classes by them."""
+    levels = sorted(set(map(str, y))) if y.dtype.kind in "OU" else []
+    complaint = kind_of(levels)[1] if len(levels) > _CLASSES else None
+    if complaint and "otherwise" not in complaint[1]:
+        value, problem = complaint
+        raise BadInput(
+            f"{value!r} in the target, which holds {problem}, or predict it as a class with --task classify."
+        )
