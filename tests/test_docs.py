@@ -345,3 +345,11 @@ def test_the_commands_of(page, tmp_path, monkeypatch):
         printed = [call(line, tmp_path) for line in block[1].splitlines() if line.strip()]
         if block[2] is not None:
             assert same_output("".join(filter(None, printed)), block[2]), printed
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("[A-Z]*.md")], ids=relative)
+def test_prose_is_wrapped(page):
+    """Prose has at most 120 characters in a line; tables, code, formulas and images may have more."""
+    text = re.sub(r"^ *(`{3,}).*?^ *\1 *$|^\$\$$.*?^\$\$$", "", page.read_text(), flags=re.M | re.S)
+    long = [line for line in text.splitlines() if len(line) > 120]
+    assert [line for line in long if not line.lstrip().startswith(("|", "!["))] == []

@@ -39,6 +39,19 @@ def no_such_file(path: str) -> str:
     return "no such file" + ("" if os.path.isabs(path) else f" (relative to {os.getcwd()})")
 
 
+def check_folder(path: str | os.PathLike[str]) -> str:
+    """The path with its links followed, if a file can be created there; the error names the folder."""
+    target = os.path.realpath(check_path(path))
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", folder)
+    if not _is_stream(target) and not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "no permission to write into this folder", folder)
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file", target)
+    return target
+
+
 @contextlib.contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a stream whose bytes replace the file at ``path`` once all of them are on disk.
@@ -46,7 +59,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     On any failure, including a full disk, the old file stays unchanged and no temporary file remains.
     A device or a pipe is written directly.
     """
-    target = os.path.realpath(check_path(path))
+    target = check_folder(path)
     if _is_stream(target):
         with open(target, "wb") as stream:
             yield stream

@@ -28,6 +28,7 @@ from sklearn.svm import SVC, LinearSVC
 from versions import construct
 
 from linsep import audit
+from linsep.auditing.verdict import in_words
 from linsep.errors import BadInput, Refused
 
 
@@ -302,6 +303,13 @@ def test_the_infimum_of_classes_that_are_separable_in_part_is_not_zero():
     assert found.excess[0] <= found.objective - 2.0 * np.log(2.0)
 
 
+def test_an_excess_in_words():
+    assert in_words(34_356.0) == "34,400 times the minimum"
+    assert in_words(9.5, "optimum") == "950 % above the optimum"
+    assert in_words(3.6e-12) == "a relative 3.6e-12 above the minimum"
+    assert in_words(np.inf) == "any amount above the minimum"
+
+
 def test_the_words_and_the_numbers():
     X, y = load_breast_cancer(return_X_y=True)
     found = audit(fitted(LogisticRegression(), X, y), X, y)
@@ -309,6 +317,7 @@ def test_the_words_and_the_numbers():
     assert "not optimal: " in text and "above the minimum" in text and "\n" in text
     shown = found._repr_html_()
     assert repr(found) == text and shown.count("<tr>") == 5 and "not optimal: " in shown
+    assert "optimal: at most a relative " in str(audit(fitted(Ridge(), X, y), X, y))
     facts = found.to_dict()
     assert facts["relative_excess"][0] > 0.05 and not facts["optimal"] and facts["rows"] == len(y)
 

@@ -316,7 +316,18 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
     ("words", "code", "text"),
     [
         ([], 2, "VERB"),
-        (["nonsense"], 2, "invalid choice"),
+        (["nonsense"], 2, "argument VERB: there is no 'nonsense'; choose one of fit, tune, "),
+        (["fitt", "penguins.csv"], 2, "there is no 'fitt'; did you mean fit?"),
+        (
+            ["fit", "penguins.csv", "--model", "svc"],
+            2,
+            "linsep fit: argument --model: there is no 'svc'; did you",
+        ),
+        (
+            ["fit", "penguins.csv", "--C", "much"],
+            2,
+            "argument --C: invalid float value: 'much'. `linsep fit --help`",
+        ),
         (["fit", "penguins.csv", "--deciml", ","], 2, "did you mean --decimal?"),
         (["fit", "penguins.csv"], 4, "--target"),
         (["fit", "penguins.csv", "-t", "specis"], 4, "species"),
@@ -325,6 +336,8 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
         (["fit", "penguins.csv", "-t", "species", "--test", "2"], 4, "--test"),
         (["fit", "penguins.csv", "-t", "species", "--model", "huber"], 4, "target of classes"),
         (["fit", "penguins.csv", "-t", "species", "--C", "-1", "--no-report"], 4, "C must lie"),
+        (["fit", "penguins.csv", "-t", "bill"], 4, "'bill_length_mm' or 'bill_depth_mm'?"),
+        (["fit", "penguins.csv", "-t", "spec"], 4, "did you mean 'species'?"),
         (["predict", "penguins.csv", "penguins.csv"], 5, "penguins.csv"),
         (["predict", "nowhere.linsep", "penguins.csv"], 4, "nowhere.linsep"),
         (["convert", "penguins.csv", "out.xlsx"], 4, ".npz"),
@@ -334,6 +347,55 @@ def test_errors_are_one_line_and_a_code(data, words, code, text, capsys):
     assert main(words) == code
     said = capsys.readouterr().err
     assert text in said and "Traceback" not in said
+    assert not words or (said.splitlines()[-1].startswith("linsep") and "usage:" not in said)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--C", "0"], "C must lie in (0, inf], got 0.0"),
+        (["--Cs", "1"], "at least 2 values"),
+        (["--cv", "1"], "at least 2 folds"),
+        (["--scoring", "acuracy"], "Unknown scoring 'acuracy'"),
+        (["--l1-ratio", "2"], "l1_ratio must lie in [0, 1]"),
+        (["--tol", "-1"], "tol"),
+        (["--threads", "-3"], "n_threads"),
+        (["-o", "nowhere/model.linsep"], "nowhere: no such folder; create it first."),
+        (["--report", "nowhere/page.html"], "nowhere: no such folder; create it first."),
+        (["-o", "."], "is a folder"),
+    ],
+)
+def test_options_are_refused_before_the_table_is_read(tmp_path, monkeypatch, words, text, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("damaged.csv").write_bytes(b"a,y\n1,u\n\x00,v\n")
+    assert main(["fit", "damaged.csv", "-t", "y", *words]) == 4
+    assert text in capsys.readouterr().err
+
+
+def test_the_target_is_asked_for_before_the_table_is_read(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,price,y\n1,$5,u\n2,$6,v\n")
+    assert main(["fit", str(path)]) == 4
+    said = capsys.readouterr().err
+    assert (
+        "name the column to predict with --target NAME; its columns are 'a', 'price', 'y'." in said
+    )
+    assert main(["fit", str(path), "-t", ""]) == 4
+    assert "has no column ''" in capsys.readouterr().err
+
+
+def test_model_and_data_the_wrong_way_round(model, data, capsys):
+    assert main(["predict", str(data), str(model)]) == 4
+    assert f"the model comes first: linsep predict {model} {data}." in capsys.readouterr().err
+
+
+def test_a_value_that_new_rows_cannot_have_is_named_in_words(model, data, capsys):
+    text = data.read_text().replace("39.1", "n.a.", 1)
+    Path("new.csv").write_text(text)
+    assert main(["predict", str(model), "new.csv"]) == 4
+    said = capsys.readouterr().err
+    assert "'n.a.' in column 'bill_length_mm', which holds numbers otherwise" in said
+    assert "declare it missing with --missing TEXT" in said
 
 
 def test_rows_without_a_target_are_left_out_if_asked(data, capsys):
@@ -580,3 +642,16 @@ def test_regression_on_text_is_an_error(data, capsys):
     for verb in ("fit", "tune"):
         assert main([verb, str(data), "--target", "species", "--task", "regress"]) == 4
         assert "--task regress needs a target of numbers" in capsys.readouterr().err
+
+
+def test_prices_with_separators_are_numbers_if_asked_and_never_classes(tmp_path, capsys):
+    path = tmp_path / "prices.csv"
+    rows = "".join(f'{i * i % 23},"{1000 + 37 * (i * i % 23) + i:,}.50"\n' for i in range(60))
+    path.write_text("size,price\n" + rows)
+    words = ["fit", str(path), "-t", "price", "--no-report", "--C", "1"]
+    assert main(words) == 4
+    said = capsys.readouterr().err
+    assert "'1,000.50' in the target, which holds numbers with grouped digits" in said
+    assert "give --thousands ',', or predict it as a class with --task classify." in said
+    assert main([*words, "--thousands", ","]) == 0
+    assert "held-out R squared" in capsys.readouterr().err

@@ -89,4 +89,4 @@ def test_every_option_is_there(shell, capsys):
 
 def test_an_unknown_shell_is_a_usage_error(capsys):
     assert main(["completion", "cmd"]) == 2
-    assert "invalid choice" in capsys.readouterr().err
+    assert "there is no 'cmd'; choose one of bash, zsh, fish" in capsys.readouterr().err

@@ -70,3 +70,31 @@ def test_a_solver_of_scikit_learn_is_called_so():
         linsep.LogisticRegression(solver="lbfgs").fit(X, y)
     with pytest.raises(BadInput, match="'saga' is a solver of scikit-learn"):
         linsep.LogisticRegression(solver="saga").fit(np.vstack([X, X]), [0, 1, 2, 0, 1, 2, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_set_params_names_the_replacement_too(kind):
+    with pytest.raises(
+        ValueError, match=r"has no parameter 'dual'\. Leave it out: linsep chooses the method\."
+    ):
+        kind().set_params(dual=True)
+    with pytest.raises(ValueError, match=r"has no parameters 'colour', 'max_iter'\. max_iter: "):
+        kind().set_params(colour=1, max_iter=3)
+    assert kind().set_params(random_state=3).random_state == 3
+
+
+def test_an_unknown_loss_lists_those_that_the_estimator_takes():
+    X, y = np.arange(6.0).reshape(-1, 1), [0, 1, 0, 1, 0, 1]
+    with pytest.raises(BadInput, match="Known names: squared, absolute, logistic") as classes:
+        linsep.LinearClassifier("poisson").fit(X, y)
+    with pytest.raises(BadInput, match="Known names: squared, absolute, huber") as numbers:
+        linsep.LinearRegressor("poisson").fit(X, y)
+    assert "pinball" not in str(classes.value) and "hinge" not in str(numbers.value)
+    assert "zero_one" not in str(classes.value) + str(numbers.value)
+
+
+def test_a_column_of_times_is_named_without_unit_and_zone():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"when": pd.to_datetime(["2024-01-01"] * 4)})
+    with pytest.raises(BadInput, match=r"do not: 'when' \(Datetime\); encode them"):
+        linsep.LogisticRegression().fit(frame, [0, 1, 0, 1])

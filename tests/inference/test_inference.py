@@ -176,6 +176,24 @@ def test_held_out_error_has_the_exact_binomial_bound():
     assert np.isclose(stats.binom.cdf(wrong, 100, bound), 0.05)
 
 
+def test_likelihood_facts_agree_with_statsmodels():
+    sm = pytest.importorskip("statsmodels.api")
+    X, y = logistic_rows()
+    ours = summary(LogisticRegression(C=np.inf, tol=1e-10).fit(X, y), X, y).facts
+    theirs = sm.Logit(y, sm.add_constant(X)).fit(disp=0)
+    for name, value in (("log-likelihood", theirs.llf), ("AIC", theirs.aic), ("BIC", theirs.bic)):
+        assert ours[name] == pytest.approx(value, rel=1e-8)
+    t = X[:, 0] + np.cos(np.arange(len(X)))
+    least = summary(LinearRegressor().fit(X, t), X, t).facts
+    other = sm.OLS(t, sm.add_constant(X)).fit()
+    for name, value in (("log-likelihood", other.llf), ("AIC", other.aic), ("BIC", other.bic)):
+        assert least[name] == pytest.approx(value, rel=1e-8)
+    assert least["residual standard error"] == pytest.approx(np.sqrt(other.scale), rel=1e-10)
+    exact = summary(LinearRegressor().fit(X, X[:, 0] * 0.0), X, X[:, 0] * 0.0).facts
+    assert exact["residual standard error"] == 0.0 and "AIC" not in exact
+    assert "AIC" not in summary(LogisticRegression().fit(X, y), X, y).facts  # penalised
+
+
 def test_text_values_and_page():
     pd = pytest.importorskip("pandas")
     X, y = logistic_rows()
@@ -184,6 +202,7 @@ def test_text_values_and_page():
     page = found.to_html()
     assert "<script>" not in page and "&lt;script&gt;" in page and "a &amp; b" in page
     assert page == found._repr_html_()
+    assert "<h" not in page and "padding" in page  # no heading of the page around it, cells apart
     values = json.loads(json.dumps(found.to_dict()))
     assert values["coefficients"][""][0]["name"] == "<script>"
     assert values["valid"] is True

@@ -206,7 +206,7 @@ def test_what_contradicts_the_head_is_refused_far_below(tuned):
     tuned(delimited_head=64, delimited_block=64)
     rows = b"1,x\n" * 500
     with pytest.raises(
-        BadFile, match="'1O' in column 'a', whose values are of another kind"
+        BadFile, match="'1O' in column 'a', which holds numbers otherwise"
     ) as caught:
         table(b"a,b\n" + rows + b'"1O",y\n' + rows)
     assert (caught.value.line, caught.value.column) == (502, 1)
@@ -512,3 +512,37 @@ def test_missing_values_of_a_wide_table_are_padded_as_in_its_head():
     found = table("\n".join([head, *rows]).encode())
     assert contents(found)["c1"] == [3.0, None, None, 4.0]
     assert contents(found)["c2"] == [None] * 4 and contents(found)["c399"] == [2.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        (b'a,b,y\n"1,234.5",u,"2,000"\n"12,345,678",v,-3.5\nNA,u," 7 "\n', {"thousands": ","}),
+        (b"a;b;y\n1.234,5;u;2.000\n12.345.678;v;-3,5\n;u;7\n", {"thousands": ".", "decimal": ","}),
+        (b"a;b;y\n1'234.5;u;2'000\n12'345'678;v;-3.5\n;u;7\n", {"thousands": "'"}),
+        (
+            "a;b;y\n1\u202f234,5;u;2\u202f000\n12\u202f345\u202f678;v;-3,5\n;u;7\n".encode(),
+            {"thousands": "\u202f", "decimal": ","},
+        ),
+    ],
+)
+def test_separators_of_thousands(text, how):
+    table = read_table(io.BytesIO(text), "y", **how)
+    assert table.kinds == {"a": "number", "b": "string"}
+    np.testing.assert_array_equal(table.values("a"), [1234.5, 12345678.0, np.nan])
+    np.testing.assert_array_equal(table.y, [2000.0, -3.5, 7.0])
+
+
+def test_groups_of_other_than_three_digits_are_refused_wherever_they_are():
+    late = b"a,y\n" + b'"1,234",u\n' * 200_000 + b'"1,23",v\n'
+    with pytest.raises(BadFile, match=r":200002:1: '1,23' in column 'a'"):
+        read_table(io.BytesIO(late), "y", thousands=",")
+    with pytest.raises(BadInput, match="neither a digit, a sign, nor the decimal separator"):
+        read_table(io.BytesIO(late), "y", thousands=".")
+
+
+def test_a_decimal_comma_holds_for_the_target_too():
+    table = read_table(io.BytesIO(b"a;y\n1,5;3,5\n2;-4,25e3\n1;,5\n"), "y", decimal=",")
+    np.testing.assert_array_equal(table.y, [3.5, -4250.0, 0.5])
+    labels = read_table(io.BytesIO(b"a;y\n1,5;no, thanks\n2;yes\n"), "y", decimal=",").y
+    assert labels.tolist() == ["no, thanks", "yes"]

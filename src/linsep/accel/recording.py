@@ -22,6 +22,7 @@ import sklearn
 
 from linsep.accel.substitution import Pairs
 from linsep.auditing import Audit, audit
+from linsep.auditing.verdict import in_words
 from linsep.certificates import Optimality
 from linsep.errors import LinsepError
 
@@ -103,10 +104,7 @@ class Entry:
             start = f"the worst of scikit-learn's {self.audited} fits{where} was "
         if self.excess <= 1e-6:
             return start + "at the optimum, to a relative 1e-6"
-        share = (
-            f"{100 * self.excess:.3g} %" if self.excess >= 1e-4 else f"a relative {self.excess:.1e}"
-        )
-        return start + f"{share} above the optimum"
+        return start + in_words(self.excess, "optimum")
 
 
 @dataclass

@@ -113,10 +113,10 @@ class Audit:
 
     def _verdict(self, low: float, high: float) -> str:
         if high <= self.tol:
-            return f"optimal: at most {high:.1e} above the minimum, relatively"
+            return f"optimal: at most {in_words(high)}"
         if low > self.tol:
-            return f"not optimal: {_percent(low)} above the minimum"
-        return f"at most {_percent(high)} above the minimum"
+            return f"not optimal: {in_words(low)}"
+        return f"at most {in_words(high)}"
 
     def _repr_html_(self) -> str:
         facts = {"objective": f"{self.objective:.9g}", **self._findings()}
@@ -210,7 +210,11 @@ class PerceptronAudit(Audit):
         return {**super().to_dict(), "quasi": self.quasi, "mistakes": self.mistakes}
 
 
-def _percent(share: float) -> str:
-    if not math.isfinite(share):
-        return "any amount"
-    return f"{100 * share:.3g} %" if share >= 1e-4 else f"a relative {share:.1e}"
+def in_words(excess: float, of: str = "minimum") -> str:
+    """A relative excess over the minimum: as a multiple of it, in percent, or as a small number."""
+    if not math.isfinite(excess):
+        return f"any amount above the {of}"
+    if excess >= 10.0:
+        return f"{float(f'{1.0 + excess:.3g}'):,.0f} times the {of}"
+    share = f"{100 * excess:.3g} %" if excess >= 1e-4 else f"a relative {excess:.1e}"
+    return f"{share} above the {of}"

@@ -22,7 +22,6 @@ from linsep.arrays import IntArray
 from linsep.cli import reading, storage
 from linsep.data.cluster.engines.dask_engine import connected
 from linsep.data.files.columns import Target
-from linsep.data.files.formats import Reading
 from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
 from linsep.tables import Encoder, Table
@@ -110,9 +109,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
             "The workers read the files themselves, and standard input is none: name them."
         )
     files = [file.absolute() for file in reading.files(options)]
-    written = reading.read_options(options, None)
-    del written["storage_options"]  # already part of the file objects
-    how = Reading.of(**written)
+    how = reading.labelled_reading(options)
     with connected(options.cluster) as client:
         kinds = client.submit(column_kinds, files[0], options.target, how, pure=False).result()
         if kinds is None and len(files) > 1:
@@ -134,9 +131,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
             elif found is not None:
                 vectors.append(found)
         if target is None and not vectors:
-            raise BadInput(
-                f"{reading.source_name(options)}: name the column to predict with --target NAME."
-            )
+            raise BadInput(f"{reading.source_name(options)}: the files hold no targets.")
         y = np.concatenate(vectors) if target is None else target.values()
         tables = client.map(_table, parts, pure=False)
         dropped = 0 if target is None else target.dropped

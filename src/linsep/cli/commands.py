@@ -41,9 +41,26 @@ VERBS = {
 DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line: the usage of a verb with forty options would hide them."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where the options are listed."""
+        end = "" if message.endswith((".", "?")) else "."
+        self.exit(USAGE, f"{self.prog}: {message}{end} `{self.prog} --help` lists all options.\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(one) for one in action.choices]
+        near = get_close_matches(str(value), known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        raise argparse.ArgumentError(action, f"there is no {value!r:.60}; {hint}")
+
+
 def parser(verb: str | None) -> argparse.ArgumentParser:
     """Build the parser; only the named verb gets its options, so that ``--help`` is fast."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="linsep",
         description="Fit, tune, check and export linear models with proven optimality.",
         epilog="Run `linsep VERB --help` for the options of a verb.",
@@ -60,7 +77,7 @@ def parser(verb: str | None) -> argparse.ArgumentParser:
 
 def options_of(verb: str) -> argparse.ArgumentParser:
     """Return the parser of one verb, for inspection of its options."""
-    one = argparse.ArgumentParser(prog=f"linsep {verb}")
+    one = _Parser(prog=f"linsep {verb}")
     import_module(f"linsep.cli.{VERBS[verb][0]}").add(one)
     _common(one)
     return one
@@ -84,7 +101,7 @@ def run(argv: list[str]) -> int:
     try:
         options, rest = top.parse_known_args(_with_config(top, argv, verb))
         if rest:
-            _refuse_unknown(top, verb, rest[0])
+            _refuse_unknown(top if verb is None else options_of(verb), rest[0])
     except SystemExit as stop:
         return int(stop.code or 0)
     if options.version:
@@ -98,12 +115,10 @@ def run(argv: list[str]) -> int:
     return _guard(options)
 
 
-def _refuse_unknown(top: argparse.ArgumentParser, verb: str | None, word: str) -> NoReturn:
+def _refuse_unknown(one: argparse.ArgumentParser, word: str) -> NoReturn:
     """Exit with an error that suggests the option closest to an unknown word."""
-    known = [] if verb is None else list(options_of(verb)._option_string_actions)
-    near = get_close_matches(word.partition("=")[0], known, 1)
-    hint = f"; did you mean {near[0]}?" if near else "."
-    top.error(f"unknown argument {word}{hint} `linsep {verb or 'VERB'} --help` lists all options")
+    near = get_close_matches(word.partition("=")[0], list(one._option_string_actions), 1)
+    one.error(f"unknown argument {word!r:.60}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None) -> list[str]:

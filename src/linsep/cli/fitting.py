@@ -34,6 +34,7 @@ from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.model_files import LARGEST_DIGEST
+from linsep.paths import check_folder
 from linsep.report.writing import require
 from linsep.separability.decision import WIDE
 from linsep.tables import Encoder, Table
@@ -71,8 +72,12 @@ def run(options: Any) -> Outcome:
         raise BadInput(
             f"--test must be a fraction of the rows, from 0 to below 1; got {options.test}."
         )
-    if not options.no_report:
+    modelling.check(options)
+    check_folder(finishing.model_path(options))
+    page = _page(options)
+    if page is not None:
         require()  # fail before a long fit, not after it
+        check_folder(page)
     return_at_once()
     with storage.resumable(options), _open_table(options) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is printed below
@@ -95,7 +100,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     rows, regression = len(table), reading.is_regression(y, options.task)
     model = modelling.estimator(options, regression)
     left_out = f"; left out {table.unlabelled:,} without a target" if table.unlabelled else ""
-    say(options, f"{table.source}: {rows:,} rows{left_out}")
+    say(options, f"{table.source}: {rows:,} row{'' if rows == 1 else 's'}{left_out}")
     if not regression and len(classes := np.unique(y)) == 1:
         raise BadInput(
             f"{table.source}: the target holds one class only, {classes[0]}; a classifier needs at least 2 classes: "

@@ -11,14 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 import linsep
+from linsep import losses
 from linsep.cli import reading
 from linsep.cli.output import say
 from linsep.errors import BadInput
+from linsep.estimators import parameters
 from linsep.tables import Encoder
 from linsep.tables.table import Table
-from linsep.tuning import Tuning
+from linsep.tuning import Tuning, grids, scoring, splits
 
-MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute", "huber")
+_FOR_NUMBERS = ("least-squares", "least-absolute", "huber")
+MODELS = ("logistic", "svm", "squared-hinge", *_FOR_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check(options: Any) -> None:
+    """Refuse values of options that no table can make right, before one is read."""
+    model = estimator(options, options.model in _FOR_NUMBERS)
+    loss = losses.get("squared")  # any: the options of a model do not depend on it
+    C = getattr(options, "C", None)
+    parameters.recipe(model if C is None else model.set_params(C=C), loss)
+    grids.grid_of(options.Cs)
+    if options.cv is not None:
+        splits.require_folds(options.cv)
+    scoring.resolve(options.scoring, regression=False)
+
+
 def estimator(options: Any, regression: bool) -> Any:
     """Return the estimator for the options."""
     name = options.model or ("least-squares" if regression else "logistic")
@@ -109,7 +124,7 @@ def estimator(options: Any, regression: bool) -> Any:
         "n_threads": options.threads,
         "random_state": options.seed,
     }
-    numbers = name in ("least-squares", "least-absolute", "huber")
+    numbers = name in _FOR_NUMBERS
     if numbers != regression:
         kind = "numbers" if regression else "classes"
         raise BadInput(

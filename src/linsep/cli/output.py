@@ -36,10 +36,10 @@ def fail(options: Any, error: BaseException, code: int) -> int:
         message = f"not enough memory: {message or 'none is left'}; use fewer rows or columns."
     elif isinstance(error, KeyboardInterrupt):
         message = "interrupted"
-    elif isinstance(error, FileNotFoundError) and error.filename is not None:
-        message = f"{error.filename}: {no_such_file(os.fsdecode(error.filename))}."
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
-        message = f"{error.filename}: {error.strerror}."
+        absent = error.strerror.lower().startswith("no such file")
+        reason = no_such_file(os.fsdecode(error.filename)) if absent else error.strerror
+        message = f"{error.filename}: {reason}."
     with contextlib.suppress(BrokenPipeError):
         print(plain(f"linsep: {message}"), file=sys.stderr)
         if options.json:
@@ -61,6 +61,8 @@ _OPTIONS = (
     (r"ignore=\['([^']*)'\]", r"--ignore '\1'"),
     (r"missing=\[\.\.\.\]", "--missing TEXT"),
     (r"decimal=','", "--decimal ','"),
+    (r"thousands=(['\"])(.+?)\1", r"--thousands \1\2\1"),
+    (r"target='NAME'", "--target NAME"),
     (r"encoding='([^']*)'", r"--encoding \1"),
     (r"header=False", "--no-header"),
     (r"unlabelled='drop'", "--drop-unlabelled"),

@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Read, predict and write the rows piece by piece."""
-    model = linsep.load(options.model)
+    model = reading.load_model(options)
     encoder, final = reading.encoder_of(model), reading.final(model)
     if options.proba and not hasattr(final, "predict_proba"):
         raise linsep.errors.Refused(

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,19 @@ from linsep.arrays import FloatArray
 from linsep.cli import live
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
-from linsep.data.files.formats import FORMATS, TYPES
-from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING
+from linsep.data.files.formats import FORMATS, TYPES, Reading
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, kind_of
 from linsep.data.files.listing import list_files
 from linsep.data.files.remote import is_url, shown
 from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
+from linsep.model_files import is_model_file, load
 from linsep.pipelines import take_apart
 from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
-from linsep.tables.table_files import stream_table
+from linsep.tables.table_files import read_as, stream_table
 
+_CLASSES = 20  # largest number of distinct integers that count as classes
 # Defaults: number of values of C, folds, fraction of held-out rows.
 TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
@@ -63,6 +66,9 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     group.add_argument("--format", choices=FORMATS, help="default: from the content and the name")
     group.add_argument("--delimiter", help="default: inferred from , ; | and tab")
     group.add_argument("--decimal", default=".", help="decimal separator, default .")
+    group.add_argument(
+        "--thousands", help="separator of thousands, e.g. , in 1,234,567; default: none"
+    )
     group.add_argument("--encoding", default="utf-8", help="default utf-8")
     group.add_argument(
         "--no-header", action="store_true", help="the first line is data, not column names"
@@ -145,6 +151,7 @@ def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "delimiter": "\t" if options.delimiter == "\\t" else options.delimiter,
         "header": not options.no_header,
         "decimal": options.decimal,
+        "thousands": options.thousands,
         "encoding": options.encoding,
         "quote": None if options.no_quotes else '"',
         "missing": (*MISSING, *(options.missing or ())),
@@ -189,17 +196,31 @@ def read_labelled(
     options: Any, types: dict[str, str] | None = None, source: str | None = None
 ) -> Table:
     """Read the table with its target."""
-    return refuse_unlabelled(read(options, options.target, types, source))
+    where, how = options.data if source is None else source, labelled_reading(options, types)
+    return refuse_unlabelled(read_as(where, options.target, how, storage_options(options)))
+
+
+def labelled_reading(options: Any, types: dict[str, str] | None = None) -> Reading:
+    """Return the settings for reading a table that must have a target."""
+    written = read_options(options, types)
+    del written["storage_options"]  # already part of the file objects
+    return replace(Reading.of(**written), needs_target=True)
 
 
 def refuse_unlabelled(table: Table) -> Table:
     """Return the table, or raise if it has no target."""
     if table.y is None:
-        names = ", ".join(map(repr, table.columns[:20]))
-        raise BadInput(
-            f"{table.source}: name the column to predict with --target NAME; the columns are {names}."
-        )
+        raise BadInput(f"{table.source}: the file holds no targets; add an array y to it.")
     return table
+
+
+def load_model(options: Any) -> Any:
+    """Load the model named by the options; raise if model and data are swapped."""
+    if not is_model_file(options.model) and is_model_file(options.data):
+        raise BadInput(
+            f"the model comes first: linsep {options.verb} {options.data} {options.model}."
+        )
+    return load(options.model)
 
 
 def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
@@ -293,6 +314,18 @@ def is_regression(y: npt.NDArray[Any], task: str) -> bool:
     if task != "auto":
         return task == "regress"
     if y.dtype.kind != "f":
+        _refuse_written_numbers(y)
         return False
     whole = bool((y == np.round(y)).all())
-    return not (whole and len(np.unique(y)) <= 20)
+    return not (whole and len(np.unique(y)) <= _CLASSES)
+
+
+def _refuse_written_numbers(y: npt.NDArray[Any]) -> None:
+    """Refuse many labels that are numbers written with separators or signs: nobody means classes by them."""
+    levels = sorted(set(map(str, y))) if y.dtype.kind in "OU" else []
+    complaint = kind_of(levels)[1] if len(levels) > _CLASSES else None
+    if complaint and "otherwise" not in complaint[1]:
+        value, problem = complaint
+        raise BadInput(
+            f"{value!r} in the target, which holds {problem}, or predict it as a class with --task classify."
+        )

@@ -9,6 +9,7 @@ from typing import Any
 import linsep
 from linsep.cli import reading
 from linsep.cli.output import Outcome, say
+from linsep.paths import check_folder
 from linsep.report.writing import require
 from linsep.tables import Table
 
@@ -29,13 +30,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Write the report."""
     require()
-    model = linsep.load(options.model)
+    page = Path(options.output or Path(options.model).with_suffix(".html"))
+    check_folder(page)
+    model = reading.load_model(options)
     final, encoder = reading.final(model), reading.encoder_of(model)
     if encoder is not None:
         encoder.extra = "ignore"  # the table may still have the target and ignored columns
     train = reading.read_labelled_for(options, model)
     held = None if options.test is None else reading.read_labelled_for(options, model, options.test)
-    page = Path(options.output or Path(options.model).with_suffix(".html"))
     source = reading.source_name(options)
     source = f"{source}, evaluated on {options.test}" if options.test else source
     linsep.write_report(

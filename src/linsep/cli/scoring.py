@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Print the error and its exact upper confidence bound, or R squared for a numeric target."""
-    model = linsep.load(options.model)
+    model = reading.load_model(options)
     table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     n = len(table)

@@ -19,6 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Print mean and standard error for every C, and the chosen C."""
+    modelling.check(options)
     table = reading.read_labelled(options)
     assert table.y is not None
     regression = reading.is_regression(table.y, options.task)

@@ -19,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Recompute the certificate without solvers and kernels, and raise if it does not hold."""
-    model = linsep.load(options.model)
+    model = reading.load_model(options)
     table = reading.read_labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     found = linsep.verify(final, X, table.y, exact=options.exact)

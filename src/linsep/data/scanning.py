@@ -141,6 +141,7 @@ def scan(  # noqa: PLR0913
     delimiter: str | None = None,
     header: bool = True,
     decimal: str = ".",
+    thousands: str | None = None,
     quote: str | None = '"',
     encoding: str = "utf-8",
     missing: Iterable[str] = MISSING,
@@ -171,7 +172,7 @@ def scan(  # noqa: PLR0913
     client : dask.distributed.Client, optional
         The workers of this cluster read the files; each file is a partition that stays in a worker's memory.
         There is no cache then, and all workers must be able to open the paths.
-    format, delimiter, header, decimal, quote, encoding, missing
+    format, delimiter, header, decimal, thousands, quote, encoding, missing
         How the files are written, as in :func:`~linsep.read_table`, which reads them by the same rules.
     storage_options : dict, optional
         Options of the file system of a URL, as fsspec takes them: ``{"anon": True}`` for a public bucket, for instance.
@@ -211,6 +212,7 @@ def scan(  # noqa: PLR0913
         delimiter=delimiter,
         header=header,
         decimal=decimal,
+        thousands=thousands,
         quote=quote,
         encoding=encoding,
     )

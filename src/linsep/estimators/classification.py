@@ -26,6 +26,7 @@ from linsep.data.entrance import inputs, labels, partitions
 from linsep.errors import BadInput
 from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem
+from linsep.estimators.keywords import ExplainsParameters
 from linsep.estimators.scoring import dense_coef, scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.notebook import ShowsCertificate
@@ -42,7 +43,7 @@ _COUPLED: dict[str, type[CoupledLoss]] = {
 }
 
 
-class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ByScores(ExplainsParameters, ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier that predicts classes from linear scores."""
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -93,28 +93,57 @@ def explain_keywords(init: Init) -> Init:
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             init(self, *args, **kwargs)
-        except TypeError as error:
+        except TypeError:
             unknown = [name for name in kwargs if name not in accepted]
             if not unknown:
                 raise
-            hints = {name: _hint(name, accepted) for name in unknown if name in REPLACEMENTS}
-            name = type(self).__name__
-            plural = "s" if len(unknown) > 1 else ""
-            text = f"{name} has no parameter{plural} {', '.join(map(repr, unknown))}"
-            if len(unknown) == len(hints) == 1:
-                hint = f". {hints[unknown[0]][0].upper()}{hints[unknown[0]][1:]}"
-            elif hints:
-                hint = "".join(f". {word}: {hint}" for word, hint in hints.items())
-            else:
-                hint = f". Its parameters are {', '.join(accepted[1:])}"
-            other = (
-                f" To keep scikit-learn's parameters, use linsep.sklearn.{name}."
-                if hints and name in DROP_IN
-                else ""
-            )
-            raise TypeError(f"{text}{hint}.{other}") from error
+            raise TypeError(_refusal(type(self).__name__, unknown, accepted[1:])) from None
 
     return wrapped  # type: ignore[return-value]
+
+
+class ExplainsParameters:
+    """Mixin whose ``set_params`` names the replacement of a parameter that the estimator does not have."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters and their values.
+
+        Returns
+        -------
+        self : estimator
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no such parameter; the message names the replacement of scikit-learn's parameters.
+        """
+        accepted = tuple(self.get_params(deep=False))  # type: ignore[attr-defined]
+        unknown = [name for name in params if name.partition("__")[0] not in accepted]
+        if unknown:
+            raise ValueError(_refusal(type(self).__name__, unknown, accepted))
+        return super().set_params(**params)  # type: ignore[misc]
+
+
+def _refusal(estimator: str, unknown: list[str], accepted: Collection[str]) -> str:
+    """Say which parameters an estimator does not have, and what to use instead."""
+    hints = {name: _hint(name, accepted) for name in unknown if name in REPLACEMENTS}
+    plural = "s" if len(unknown) > 1 else ""
+    text = f"{estimator} has no parameter{plural} {', '.join(map(repr, unknown))}"
+    if len(unknown) == len(hints) == 1:
+        hint = f". {hints[unknown[0]][0].upper()}{hints[unknown[0]][1:]}"
+    elif hints:
+        hint = "".join(f". {word}: {hint}" for word, hint in hints.items())
+    else:
+        hint = f". Its parameters are {', '.join(accepted)}"
+    if not hints or estimator not in DROP_IN:
+        return f"{text}{hint}."
+    return f"{text}{hint}. To keep scikit-learn's parameters, use linsep.sklearn.{estimator}."
 
 
 def _hint(word: str, accepted: Collection[str]) -> str:

@@ -19,7 +19,7 @@ from linsep.data.entrance import inputs, partitions
 from linsep.estimators import fitting, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
-from linsep.estimators.keywords import explain_keywords
+from linsep.estimators.keywords import ExplainsParameters, explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
 from linsep.notebook import ShowsCertificate
@@ -186,7 +186,7 @@ class LinearClassifier(Classification):
         return parameters.classification_loss(self.loss)
 
 
-class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LinearRegressor(ExplainsParameters, ShowsCertificate, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression for any loss of the residual, with a certificate of optimality.
 
     Minimise over w and b, for real targets t

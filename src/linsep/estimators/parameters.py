@@ -105,11 +105,12 @@ def limit(name: str, given: Any, unit: str) -> float:
 
 
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
-    loss = require_convex(losses.get(given))
+    fit = [name for name in losses.names_with(fact) if losses.get(name).convex]
+    loss = require_convex(losses.get(given, fit))
     if not getattr(loss, fact):
-        known = (losses.get(name) for name in losses.NAMES)
-        fit = ", ".join(loss.name for loss in known if getattr(loss, fact) and loss.convex)
-        raise BadInput(f"the loss {loss.name!r} is not a loss for {what}; use one of {fit}.")
+        raise BadInput(
+            f"the loss {loss.name!r} is not a loss for {what}; use one of {', '.join(fit)}."
+        )
     return loss
 
 

@@ -95,7 +95,7 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     m, weight, order = margins(part, of), of.weight, of.size
     squared = isinstance(part.loss, Squared)
     information = of.gram(weight if squared else weight * part.loss.curvature(m))
-    residuals, total = float(weight @ (zero_margin(part.loss) - m) ** 2), float(weight.sum())
+    total = float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
     values, vectors = lapack(np.linalg.eigh, information * scale * scale[:, None])
     if values[0] <= _DEPENDENT * values[-1]:
@@ -121,7 +121,39 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     if freedom <= 0:
         return None, 0.0, "there are not more rows than coefficients."
     text = "t intervals of least squares: exact if errors are normal, independent and of equal variance."
-    return inverse * (residuals / freedom), freedom, text
+    return inverse * (_sum_of_squares(part, of) / freedom), freedom, text
+
+
+def log_likelihood(part: Part) -> float:
+    """Logarithm of the likelihood at the fit; for least squares with the variance that maximises it."""
+    assert isinstance(part.loss, Loss)
+    of = rows(part)
+    if not isinstance(part.loss, Squared):
+        return -float(of.weight @ part.loss.value(margins(part, of)))
+    n, variance = float(of.weight.sum()), _sum_of_squares(part, of) / float(of.weight.sum())
+    return -0.5 * n * (np.log(2.0 * np.pi * variance) + 1.0) if variance > 0.0 else np.inf
+
+
+def likelihood_facts(part: Part) -> dict[str, float]:
+    """Facts about a fit by maximum likelihood: log-likelihood, AIC, BIC, and for least squares the residual error."""
+    of = rows(part)
+    n, k, value = float(of.weight.sum()), of.size, log_likelihood(part)
+    facts = {}
+    if isinstance(part.loss, Squared):
+        facts["residual standard error"] = float(np.sqrt(_sum_of_squares(part, of) / (n - k)))
+    if np.isfinite(value):
+        facts |= {
+            "log-likelihood": value,
+            "AIC": 2.0 * k - 2.0 * value,
+            "BIC": float(k * np.log(n)) - 2.0 * value,
+        }
+    return facts
+
+
+def _sum_of_squares(part: Part, of: Rows) -> float:
+    """Weighted sum of the squared residuals."""
+    assert isinstance(part.loss, Loss)
+    return float(of.weight @ (zero_margin(part.loss) - margins(part, of)) ** 2)
 
 
 def with_intervals(

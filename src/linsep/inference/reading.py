@@ -11,7 +11,14 @@ from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
 from linsep.data.entrance import inputs
 from linsep.errors import BadInput, Refused
-from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
+from linsep.inference.intervals import (
+    INTERCEPT,
+    covariance,
+    likelihood_facts,
+    log_likelihood,
+    refusal,
+    with_intervals,
+)
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
 from linsep.pipelines import require_parts
@@ -104,6 +111,8 @@ def summary(
         else:
             tables[title] = _coefficients_only(part, names, column)
     facts = _facts(model, parts, X, y, sample_weight, offset is None)
+    if reason is None and len(parts) == 1:
+        facts |= likelihood_facts(parts[0])
     if held_out is not None:
         other, answers = pair("held_out", held_out, "(X, y)")
         facts.update(_held_out_performance(model, opened.transform(other), answers, level=level))
@@ -147,8 +156,7 @@ def _facts(
         if scored:
             facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
         if len(parts) == 1 and isinstance(part.loss, Logistic):
-            of = rows(part)
-            facts["log-likelihood"] = -float(of.weight @ part.loss.value(margins(part, of)))
+            facts["log-likelihood"] = log_likelihood(part)
     elif scored:
         facts["R squared"] = float(model.score(X, y, sample_weight=weight))
     return facts

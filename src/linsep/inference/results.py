@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from linsep import notebook
+
 
 @dataclass(frozen=True)
 class Coefficient:
@@ -44,7 +46,7 @@ class Summary:
     valid : bool
         Whether there are standard errors.
     facts : dict {str: float}
-        Training error, log-likelihood, R squared and held-out performance, as far as they apply.
+        Error on these rows, R squared, residual standard error, log-likelihood, AIC and BIC, as far as they apply.
     """
 
     title: str
@@ -110,7 +112,7 @@ class Summary:
             for row in table:
                 cells = [row[0].ljust(widths[0])]
                 cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
-                out.append("  ".join(cells))
+                out.append("  ".join(cells).rstrip())
         out += ["", self.inference]
         return "\n".join(out)
 
@@ -119,22 +121,15 @@ class Summary:
     def to_html(self) -> str:
         """Return the summary as an HTML fragment; all names are escaped."""
         heads, body = self._table()
-        out = [f"<h3>{html.escape(self.title)}</h3>"]
-        out.append(f"<p>{self.rows:g} rows. {html.escape(self.objective)}</p>")
+        out = [f"<div><strong>{html.escape(self.title)}</strong></div>"]
+        out.append(f"<div>{self.rows:g} rows. {html.escape(self.objective)}</div>")
         if self.facts:
             facts = (f"{html.escape(k)}: {v:.6g}" for k, v in self.facts.items())
-            out.append(f"<p>{'; '.join(facts)}</p>")
+            out.append(f"<div>{'; '.join(facts)}</div>")
         for part, lines in body.items():
-            caption = f"<caption>{html.escape(part)}</caption>" if part else ""
-            top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
-            rows = "".join(
-                f"<tr><th>{html.escape(row[0])}</th>"
-                + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
-                + "</tr>"
-                for row in lines
-            )
-            out.append(f"<table>{caption}<tr>{top}</tr>{rows}</table>")
-        out.append(f"<p>{html.escape(self.inference)}</p>")
+            out.append(f"<div>{html.escape(part)}</div>" if part else "")
+            out.append(notebook.table(heads, lines))
+        out.append(f"<div>{html.escape(self.inference)}</div>")
         return "\n".join(out)
 
     _repr_html_ = to_html

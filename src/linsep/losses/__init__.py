@@ -26,6 +26,7 @@ A loss of your own takes a few lines::
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from linsep.errors import BadInput
@@ -141,13 +142,15 @@ def names_with(fact: str) -> tuple[str, ...]:
     return tuple(name for name, loss in _DEFAULTS.items() if getattr(loss, fact))
 
 
-def get(loss: str | Loss) -> Loss:
+def get(loss: str | Loss, listed: Iterable[str] = NAMES) -> Loss:
     """Return the loss of a given name with its default parameters, or a loss unchanged.
 
     Parameters
     ----------
     loss : str or Loss
-        A name in ``NAMES``, scikit-learn's name for one of these losses, or a loss.
+        A name in ``NAMES``, a name of scikit-learn for the same loss, or a loss.
+    listed : list of str
+        Names that the error for an unknown name lists.
 
     Returns
     -------
@@ -182,5 +185,5 @@ def get(loss: str | Loss) -> Loss:
     near = get_close_matches(loss, [*NAMES, *ALIASES], 1) if isinstance(loss, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise BadInput(
-        f"Unknown loss {loss!r}{hint} Known names: {', '.join(NAMES)}; or pass an instance of linsep.losses.Loss."
+        f"Unknown loss {loss!r}{hint} Known names: {', '.join(listed)}; or pass an instance of linsep.losses.Loss."
     )

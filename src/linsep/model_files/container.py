@@ -99,6 +99,14 @@ def read(path: str | os.PathLike[str]) -> bytes:
         return stream.read()
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a regular file starts like a model file."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
 def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would block
 

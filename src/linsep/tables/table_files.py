@@ -44,6 +44,7 @@ def read_table(  # noqa: PLR0913
     delimiter: str | None = None,
     header: bool = True,
     decimal: str = ".",
+    thousands: str | None = None,
     quote: str | None = '"',
     encoding: str = "utf-8",
     missing: Iterable[str] = MISSING,
@@ -72,8 +73,9 @@ def read_table(  # noqa: PLR0913
         uses it too.
     ignore : list of str
         Columns to leave out.
-    delimiter, header, decimal, quote, encoding
-        Format of a text file. By default the delimiter is inferred from ``, ; | \t``.
+    delimiter, header, decimal, thousands, quote, encoding
+        Format of a text file. By default the delimiter is inferred from ``, ; | \t``, and numbers have no separators of
+        thousands.
     missing : list of str
         Texts that mean a missing value in a text file.
     n_features, zero_based
@@ -129,9 +131,22 @@ def read_table(  # noqa: PLR0913
         delimiter=delimiter,
         header=header,
         decimal=decimal,
+        thousands=thousands,
         quote=quote,
         encoding=encoding,
     )
+    return read_as(source, target, how, storage_options, n_features, zero_based)
+
+
+def read_as(
+    source: Source,
+    target: str | None,
+    how: Reading,
+    storage_options: Mapping[str, Any] | None = None,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+) -> Table:
+    """The table of ``read_table``, read as ``how`` says."""
     files = list_files(source, storage_options)
     if not files:
         raise BadInput(f"there are no files in {source!r}; give at least one path.")

@@ -152,14 +152,17 @@ def _stratified_folds(
     return fold
 
 
+def require_folds(cv: int | np.integer[Any]) -> None:
+    """Refuse fewer than two folds."""
+    if cv < 2:
+        raise BadInput(f"cv must be at least 2 folds, got {cv}; for one split use validation=0.25.")
+
+
 def _folds(
     rows: IntArray, y: npt.NDArray[Any], cv: Any, groups: Any, classifier: bool, seed: int | None
 ) -> list[tuple[IntArray, IntArray]]:
     if isinstance(cv, int | np.integer) and type(cv) is not bool:
-        if cv < 2:
-            raise BadInput(
-                f"cv must be at least 2 folds, got {cv}; for one split use validation=0.25."
-            )
+        require_folds(cv)
         if classifier:
             _, counts = np.unique(y, return_counts=True)
             if counts.min() < cv:

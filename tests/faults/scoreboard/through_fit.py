@@ -127,7 +127,7 @@ CSV = {
     "target of fractions, nothing left": (FRACTIONS, ["--ignore", "a"], BAD_DATA, "there is only the target"),
     "target inf": (labelled(b"1.5", b"inf"), [], BAD_DATA, "data.csv:5:5: the target 'y' is infinite"),
     "target 1e400": (labelled(b"1.5", b"1e400"), [], BAD_DATA, "data.csv:5:5: the target 'y' is infinite"),
-    "no target": (PLAIN, [None], BAD_DATA, "--target NAME; the columns are 'a', 'b', 'y'"),
+    "no target": (PLAIN, [None], BAD_DATA, "--target NAME; its columns are 'a', 'b', 'y'"),
     "no target, times": (column("b", lambda i: f"2024-01-{i + 1:02}"), [None], BAD_DATA, "--target NAME"),
     "no target, numbers alone": (labelled(b"0.25", b"1.5"), [None], BAD_DATA, "--target NAME"),
     "target missing in a row": (labelled(b"n", b""), [], BAD_DATA, "data.csv:5:5: the target 'y'"),
@@ -159,7 +159,7 @@ CSV = {
     "header alone": (b"a,y\n", [], BAD_DATA, "data.csv: the table has no rows"),
     "one row": (b"a,y\n1,n\n", [], BAD_DATA, "one class only"),
     "gzip": (gzip.compress(PLAIN, mtime=0), [], DONE, "12 rows"),
-    "unknown format": (PLAIN, ["--format", "xls"], USAGE, "invalid choice"),
+    "unknown format": (PLAIN, ["--format", "xls"], USAGE, "--format: there is no 'xls'"),
 }  # fmt: skip
 
 # Parquet: table, exit code, what is said.

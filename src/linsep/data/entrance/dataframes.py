@@ -39,7 +39,7 @@ def open_frame(X: Any) -> tuple[Any, Names | None]:
 
 def _refuse_text(schema: Any) -> None:
     wrong = [
-        f"{name!r} ({dtype})"
+        f"{name!r} ({str(dtype).partition('(')[0]})"  # Datetime, without unit and zone
         for name, dtype in schema.items()
         if not dtype.is_numeric() and dtype not in _ACCEPTED
     ]

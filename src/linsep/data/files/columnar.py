@@ -12,6 +12,7 @@ from linsep.data.files.columns import (
     arrow,
     kind_of_arrow,
     missing_name,
+    missing_target,
     refuse_ignored_target,
 )
 from linsep.data.files.datafile import DataFile, Partition
@@ -40,12 +41,15 @@ class Asked:
     target: str | None
     ignore: frozenset[str]
     types: dict[str, str]
+    needs_target: bool = False  #: a table without a target is refused
 
     def check(self, names: Iterable[str], file: str) -> None:
         """Raise BadInput if a column of the settings is not among the names."""
         refuse_ignored_target(self.target, self.ignore)
         known = dict.fromkeys(names)
-        for asked in [*self.ignore, *self.types, *([self.target] if self.target else [])]:
+        if self.needs_target and self.target is None:
+            raise missing_target(known, file)
+        for asked in [*self.ignore, *self.types, *([] if self.target is None else [self.target])]:
             if asked not in known:
                 raise missing_name(asked, known, file)
 

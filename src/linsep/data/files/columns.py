@@ -244,10 +244,26 @@ def refuse_ignored_target(target: str | None, ignore: frozenset[str]) -> None:
 
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
     """Return the error for a column that does not exist, with similar names."""
-    names = list(names)
-    near = difflib.get_close_matches(str(name), names, 3)
-    shown = ", ".join(repr(printable(one, 60)) for one in near or names[:10])
-    hint = f"did you mean {shown}?" if near else f"its columns are {shown}"
-    if not near and len(names) > 10:
-        hint += f" and {len(names) - 10:,} more"
-    return BadInput(f"{what} has no column {name!r}; {hint}")
+    names, given = list(names), str(name).casefold()
+    near = difflib.get_close_matches(given, (one.casefold() for one in names), 3)
+    near = [one for one in names if one.casefold() in near]
+    near = near or [one for one in names if given and given in one.casefold()][:3]
+    if near:
+        return BadInput(f"{what} has no column {name!r}; did you mean {_listed(near, ' or ')}?")
+    return BadInput(f"{what} has no column {name!r}; its columns are {_listed(names)}.")
+
+
+def missing_target(names: Iterable[str], what: str) -> BadInput:
+    """Return the error for a table whose target column was not named."""
+    return BadInput(
+        f"{what}: name the column to predict with target='NAME'; its columns are {_listed([*names])}."
+    )
+
+
+def _listed(names: list[str], last: str = ", ") -> str:
+    """Quote names; of more than 20, the first 19 and the last, which is often the target."""
+    left_out = len(names) - 20
+    quoted = [repr(printable(one, 60)) for one in names]
+    if left_out > 0:
+        quoted = [*quoted[:19], f"{left_out:,} more", quoted[-1]]
+    return last.join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

@@ -31,7 +31,19 @@ _BLOCK = 1 << 20  # bytes parsed together; pyarrow reads dozens of blocks ahead
 _LINES, _LARGEST_BLOCK = 64, 1 << 25  # blocks of wide tables: each column of a batch has a cost
 _WIDE = 300  # columns beyond which missing values are recognised only with the padding of the head
 _DELIMITERS = ",;\t|"
-_EXAMPLE = {"delimiter": "';' or '\\t' (a tab)", "decimal": "','", "quote": "'\"'"}
+_EXAMPLE = {
+    "delimiter": "';' or '\\t' (a tab)",
+    "decimal": "','",
+    "thousands": "','",
+    "quote": "'\"'",
+}
+#: Types of the parser, and what a column of them holds.
+_HELD = {
+    "double": "numbers",
+    "bool": "booleans",
+    "timestamp": "dates and times",
+    "": "other values",
+}
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)
 _VALUE = re.compile(
@@ -46,6 +58,7 @@ class Dialect:
     delimiter: str | None = None
     header: bool = True
     decimal: str = "."
+    thousands: str | None = None
     quote: str | None = '"'
     encoding: str = "utf-8"
     missing: frozenset[str] = frozenset(MISSING)
@@ -55,7 +68,7 @@ class Dialect:
         flag("header", self.header)
         if not isinstance(self.encoding, str):
             raise BadInput(f"encoding must be a name such as 'utf-8', got {self.encoding!r:.80}.")
-        for name in ("delimiter", "decimal", "quote"):
+        for name in ("delimiter", "decimal", "thousands", "quote"):
             given = getattr(self, name)
             if given is None and name != "decimal":
                 continue
@@ -63,6 +76,28 @@ class Dialect:
                 raise BadInput(
                     f"{name} must be one character, for instance {_EXAMPLE[name]}, got {given!r}."
                 )
+
+        if self.thousands is not None and (
+            self.thousands.isdigit() or self.thousands in "+-" + self.decimal
+        ):
+            raise BadInput(
+                f"thousands={self.thousands!r} separates groups of digits: it can be neither a digit, a sign, nor the "
+                f"decimal separator {self.decimal!r}."
+            )
+
+    @property
+    def grouped(self) -> str | None:
+        """Pattern of a number whose digits are separated in groups of three."""
+        if self.thousands is None:
+            return None
+        between, point = re.escape(self.thousands), re.escape(self.decimal)
+        return rf"^[+-]?[0-9]{{1,3}}({between}[0-9]{{3}})+({point}[0-9]*)?$"
+
+    def plain(self, cell: str) -> str:
+        """A number without separators of thousands and with a decimal point; other text as it is."""
+        if self.grouped is not None and re.match(self.grouped, cell):
+            cell = cell.replace(str(self.thousands), "")
+        return cell.replace(",", ".") if self.decimal == "," else cell
 
     def of_format(self, kind: str) -> Dialect:
         """Return the dialect for a file format: the delimiter of TSV files defaults to a tab."""
@@ -109,8 +144,9 @@ class _DelimitedFile:
         columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
         if ask.target in self.names:
             columns[ask.target] = pa.string()
+        texts = self._texts(columns, ask.target)
         return Records(
-            self._batches(columns),
+            self._in_plain_digits(self._batches(columns), texts),
             {column: kinds[column] for column in kept},
             self.name,
             ask.types,
@@ -186,8 +222,8 @@ class _DelimitedFile:
             met = {cell.strip(): at for cell, at in raw.items()}
             if len(met.keys() & self.dialect.missing):
                 self.padded.update(c for c in raw if c.strip() in self.dialect.missing)
-            if self.dialect.decimal == ",":
-                met = {cell.replace(",", "."): at for cell, at in met.items()}
+            if self.dialect.decimal == "," or self.dialect.thousands is not None:
+                met = {self.dialect.plain(cell): at for cell, at in met.items()}
             values = sorted(met.keys() - self.dialect.missing)
             kind, complaint = kind_of(values)
             asked = types.get(column)
@@ -253,6 +289,56 @@ class _DelimitedFile:
                 self._refuse_value(str(error))
         self._refuse_unread(watched)
 
+    def _texts(self, columns: dict[str, Any], target: str | None) -> dict[str, Any]:
+        """Columns that are read as text to be put into plain digits, with the types that they then get."""
+        pa = arrow()
+        plain = self.dialect.thousands is None
+        numeric = {} if plain else {name: t for name, t in columns.items() if t == pa.float64()}
+        columns.update(dict.fromkeys(numeric, pa.string()))
+        if target in self.names and not (plain and self.dialect.decimal == "."):
+            numeric[target] = pa.string()
+        return numeric
+
+    def _in_plain_digits(self, batches: Iterator[Any], texts: dict[str, Any]) -> Iterator[Any]:
+        """The batches, with the numbers in these columns of text written plainly."""
+        pa, row = arrow(), 0
+        for batch in batches:
+            found = batch
+            for name, kind in texts.items():
+                place = batch.schema.get_field_index(name)
+                cells = self._plain_cells(batch.column(place))
+                try:
+                    found = found.set_column(place, name, cells.cast(kind))
+                except pa.ArrowInvalid:
+                    self._refuse_first(cells, batch.column(place), row, name)
+            row += batch.num_rows
+            yield found
+
+    def _plain_cells(self, cells: Any) -> Any:
+        """Numbers without separators of thousands and with a decimal point; other text as it is."""
+        from pyarrow import compute
+
+        cells, point = compute.utf8_trim_whitespace(cells), self.dialect.decimal
+        if self.dialect.thousands is not None:
+            whole = compute.match_substring_regex(cells, self.dialect.grouped)
+            bare = compute.replace_substring(cells, self.dialect.thousands, "")
+            cells = compute.if_else(whole, bare, cells)
+        if point == ".":
+            return cells
+        number = rf"^[+-]?[0-9]*{re.escape(point)}[0-9]*([eE][+-]?[0-9]+)?$"
+        whole = compute.match_substring_regex(cells, number)
+        return compute.if_else(whole, compute.replace_substring(cells, point, "."), cells)
+
+    def _refuse_first(self, cells: Any, texts: Any, row: int, name: str) -> NoReturn:
+        """Name the first cell that is no number."""
+        pa = arrow()
+        for at, (cell, text) in enumerate(zip(cells, texts, strict=True)):
+            try:
+                cell.cast(pa.float64())
+            except pa.ArrowInvalid:
+                self._refuse_cell(text.as_py(), "double", row + at, self.names.index(name))
+        raise AssertionError("every cell is a number")
+
     def _block_size(self) -> int:
         """Return the bytes parsed together: a block, or more if lines are long: 64 lines up to 32 MB, at least 8."""
         line = max(map(len, self.head.split("\n", 2)[:2]))
@@ -299,17 +385,25 @@ class _DelimitedFile:
                 f"column {column!r}: {place[3]}; save the file as UTF-8, or give its encoding."
             )
         else:
-            complaint = kind_of([value[2]])[1]  # such as a decimal comma
-            why = (
-                f"which holds {complaint[1]}, or say"
-                if complaint
-                else f"whose values are of another kind ({value[1]}); correct it, add it to missing=[...], or say"
-            )
-            problem = (
-                f"{value[2]!r} in column {column!r}, {why} what the column is: "
-                f"types={{{column!r}: 'category'}}."
-            )
+            self._refuse_cell(value[2], value[1], row, number)
         refuse(self.name, problem, *self._locate(row, number))
+
+    def _refuse_cell(self, text: str, kind: str, row: int, number: int) -> NoReturn:
+        """Say that a cell is not of the kind that the parser calls ``kind``."""
+        column = self.names[number]
+        complaint = kind_of([text])[1]  # such as a decimal comma
+        others = next(word for start, word in _HELD.items() if kind.startswith(start))
+        why = (
+            complaint[1]
+            if complaint
+            else f"{others} otherwise; correct it, declare it missing with missing=[...]"
+        )
+        refuse(
+            self.name,
+            f"{text!r} in column {column!r}, which holds {why}, or set the type of the column: "
+            f"types={{{column!r}: 'category'}}.",
+            *self._locate(row, number),
+        )
 
     def _refuse_unread(self, watched: _Watched) -> None:
         if watched.nul is not None:

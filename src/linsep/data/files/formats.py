@@ -48,6 +48,7 @@ class Reading:
     ignore: tuple[str | int, ...] = ()
     dialect: Dialect = field(default_factory=Dialect)
     unlabelled: str = "error"  #: "drop" leaves out rows of a table without a target
+    needs_target: bool = False  #: a table with column names is refused if no target is named
 
     @classmethod
     def of(
@@ -111,7 +112,7 @@ def open_records(
     file: DataFile, kind: str, target: str | None, how: Reading, entries: int = 1 << 24
 ) -> Iterator[Records]:
     """Open a file with named columns as records, with about ``entries`` numbers per batch."""
-    ask = Asked(target, frozenset(map(str, how.ignore)), how.types)
+    ask = Asked(target, frozenset(map(str, how.ignore)), how.types, how.needs_target)
     if kind in MATRICES:
         refuse(str(file), f"a {kind} file has no column names.")
     if kind in ("parquet", "arrow", DATASET):

@@ -72,16 +72,17 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     grouped = all(_GROUPED.fullmatch(level) for level in others)
     if commas and grouped:
         return others[0], (
-            "numbers with a comma that is decimal or groups digits; give decimal=',' or write them without separators"
+            "numbers with a comma that is decimal or groups digits; give decimal=',' or thousands=','"
         )
     if commas:
         return others[0], "numbers with a decimal comma; give decimal=','"
     if grouped:
-        return others[0], "numbers with grouped digits; write them without separators"
+        between = others[0].lstrip("+-0123456789")[0]
+        return others[0], f"numbers with grouped digits; give thousands={between!r}"
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
         return (
             others[0],
-            "numbers with a sign that is no part of a number (a currency, for instance); write them without it",
+            "numbers with a currency or percent sign; write them without it",
         )
     if numeric and all(_IN_BRACKETS.fullmatch(level) for level in others):
         return others[0], "numbers in brackets, as in accounts; write them with a minus sign"
