@@ -128,12 +128,14 @@ class TargetUnits:
         """A certificate in the units of the user, who may have to do without one.
 
         The bounds are rounded to the safe side where they are no numbers of full precision. If the objective is
-        none, or the gap overflows, nothing can be stated relative to it: such a certificate is not certified.
+        none, or the gap overflows, nothing can be stated relative to it: such a certificate is not certified. That of
+        an exact fit is relative to nothing, so that its objective may underflow.
         """
         if self.plain:
             return found
         e, exponent = self.objective, math.frexp(found.primal)[1] + self.objective
-        stated = found.primal == 0.0 or _LEAST_NORMAL <= exponent <= _LARGEST
+        least = -math.inf if found.relative_gap == 0.0 < found.gap else _LEAST_NORMAL
+        stated = found.primal == 0.0 or least <= exponent <= _LARGEST
         gap = _at_least(found.gap, e)
         stated = stated and math.isfinite(found.primal) and math.isfinite(gap)
         return replace(
