@@ -60,7 +60,7 @@ def test_certified_means_certified(block):
 
 
 @pytest.mark.parametrize(
-    "seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927, 880626]
+    "seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927, 880626, 2101031]
 )
 def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     """Where the stored point is far from feasible, or columns are nearly dependent."""
@@ -83,6 +83,15 @@ def test_an_exact_objective_is_compared_to_the_last_bits():
     case = draw(1501032)
     model, _ = answers(case)
     assert verify(model, case.X, case.y, case.weight).kind == "exact"
+    with pytest.raises(CertificateError, match="objective"):
+        verify(model, case.X, case.y, 2.0 * case.weight)
+
+
+def test_exact_objectives_agree_to_the_last_bit():
+    """Rows that count twice move the objective of a Crammer-Singer fit by three units in its last place."""
+    case = draw(2100160)
+    model, _ = answers(case)
+    assert model.certificate_.kind == verify(model, case.X, case.y, case.weight).kind == "exact"
     with pytest.raises(CertificateError, match="objective"):
         verify(model, case.X, case.y, 2.0 * case.weight)
 
