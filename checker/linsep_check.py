@@ -5,9 +5,7 @@
     python linsep_check.py model.linsep rows.csv        a header, numbers, the target in the last column
 
 One line is printed. Exit code 0: the coefficients minimise the objective to the tolerance the model states, and every
-claim of its certificate is true, but for the error of w that follows from the curvature of the losses alone (kind
-"local", or no penalty): linsep.verify checks that one. 1: something is not, or could not be proven. 2: a file cannot
-be used.
+claim of its certificate is true. 1: something is not, or could not be proven. 2: a file cannot be used.
 
 This file needs Python 3.10 and nothing else: it imports neither linsep nor numpy, so that an error there cannot hide
 here. Floats are fractions with a power of two below, and Python's integers do not round; exp and log are enclosed
@@ -278,6 +276,26 @@ class Pointwise:
             u = Fraction((r > 0) - (r < 0))
         return clip(rounded(u), low, high)
 
+    def curvature_bounds(self, m, t):
+        """Bounds of l'' over the margins [m - t, m + t]."""
+        if self.transcendental:  # moving the margin by t changes l'' by a factor of at most e^t
+            e = exp_bounds(-abs(m)) if self.kind == "Logistic" else exp_bounds(-m)
+            low, high = (x / (1 + x) ** 2 if self.kind == "Logistic" else x for x in e)
+            return low * exp_bounds(-t)[0], high * exp_bounds(t)[1]
+        r, size = self.centre - m, 2 * self.square
+        first, last = {
+            "Squared": (None, None),
+            "SquaredHinge": (ZERO, None),
+            "HuberisedHinge": (ZERO, self.width),
+            "Huber": (-self.width, self.width),
+            "SquaredEpsilonInsensitive": (-self.epsilon, self.epsilon),
+        }[self.kind]
+        inside = (first is None or r - t > first) and (last is None or r + t < last)
+        outside = (first is not None and r + t < first) or (last is not None and r - t > last)
+        if self.kind == "SquaredEpsilonInsensitive":  # flat inside, curved outside
+            inside, outside = outside, inside
+        return ZERO if not inside else 1 / size, ZERO if outside else 1 / size
+
     def curvature(self, m):
         """A number near l''(m)."""
         u, r = self.slope(m), self.centre - m
@@ -527,6 +545,10 @@ class Problem:
             along[c][j] = factor * x
         return self.moved(point, room, along, exactly)
 
+    def ridge(self):
+        """j, lam_j w_j and lam_j of each feature, where the penalty has no kink and is not absent."""
+        return [] if self.C is None else list(self.penalty.gradient(self.W[0]))
+
     def row_dot(self, i, along):
         """x~_i . a for a sparse vector a."""
         total = self.scale * sum(x * along[j] for j, x in self.rows[i] if j in along)
@@ -559,6 +581,27 @@ def solve_exactly(matrix, rhs):
         known = sum((rows[at][j] * solution[j] for j in kept if j > at), ZERO)
         solution[at] = (rows[at][k] - known) / rows[at][at]
     return solution
+
+
+def invert(matrix):
+    """The inverse of a symmetric positive definite matrix by Bareiss's elimination; None if it is not definite."""
+    k = len(matrix)
+    common = math.lcm(*(x.denominator for row in matrix for x in row))
+    rows = [
+        [*(int(x * common) for x in row), *(int(i == j) for j in range(k))]
+        for i, row in enumerate(matrix)
+    ]
+    before = 1
+    for at in range(k):
+        top = rows[at]
+        if top[at] <= 0:
+            return None
+        for i in range(k):
+            if i != at:
+                lead = rows[i][at]
+                rows[i] = [(top[at] * x - lead * t) // before for x, t in zip(rows[i], top)]
+        before = top[at]
+    return [[Fraction(common * x, before) for x in row[k:]] for row in rows]
 
 
 def solve_nearly(matrix, rhs, way=WAYS[0]):
@@ -1428,7 +1471,9 @@ def prove(problem, recipe, dual, claim):
         return proof
     for bound in problem.bounds(problem.unfolded(dual)):
         proof.bound = max(proof.bound, bound or ZERO)
-        wanted = min(tol * low, claim["gap"], gap_for(claim, strength))
+        wanted = min(tol * low, claim["gap"])
+        if claim["kind"] != "local" or isinstance(problem, Classes):  # else by the curvature
+            wanted = min(wanted, gap_for(claim, strength) if strength else math.inf)
         if proof.gap <= wanted and proof.bound >= claim["dual"]:
             break
     return proof
@@ -1507,7 +1552,7 @@ def check_consistency(claim, tol):
         )
 
 
-def check_claim(claim, proof, tol):
+def check_claim(claim, problem, proof, tol):
     """Whether each number of a certificate that agrees with itself is true."""
     primal, dual, gap = (Fraction(claim[name]) for name in ("primal", "dual", "gap"))
     slack = Fraction(claim["rounding"]) + 64 * ROUNDOFF * proof.high
@@ -1517,6 +1562,10 @@ def check_claim(claim, proof, tol):
         raise Rejected(
             f"the lower bound claimed, {show(dual)}, is above an objective that is attained"
         )
+    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(claim, proof.strength):
+        error = coefficient_error(problem)
+        if error is None or error > Fraction(claim["coef_error"]) * (1 + Fraction(1, 10**9)):
+            raise Rejected("the bound claimed on the error of the coefficients is not proven")
     if proof.nothing_left:
         if gap > Fraction(tol) * EXACT_FIT * proof.null:
             raise Rejected("the gap claimed is not small beside the losses of a constant model")
@@ -1531,17 +1580,125 @@ def check_claim(claim, proof, tol):
         raise Rejected(f"a lower bound of {show(dual)} is claimed, {show(proof.bound)} is proven")
     if proof.gap > gap + slack:
         raise Rejected(f"a gap of {show(gap)} is claimed, {show(proof.gap)} is proven")
-    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(claim, proof.strength):
-        raise Rejected("the bound claimed on the error of the coefficients is not proven")
 
 
 def gap_for(claim, strength):
     """The gap from which |w - w*| <= coef_error follows by the penalty: P - P* >= strength/2 |w - w*|^2."""
-    if (
-        not strength or claim["coef_error"] == math.inf or claim["kind"] == "local"
-    ):  # local: by the losses
+    if claim["coef_error"] == math.inf:
         return math.inf
     return strength / 2 * Fraction(claim["coef_error"]) ** 2
+
+
+def coefficient_error(problem):
+    """An upper bound of |w - w*| from the curvature around w; None if none is found, or a penalty has a kink.
+
+    Let theta = (w, b), g the gradient there of the objective over C, M = lam I_w + sum s h x~ x~' with h near the
+    curvatures l'' of the losses, N its inverse, mu^2 = g'Ng, and q_i = x~_i'N x~_i. Where |delta|_M <= rho the margins
+    move by at most rho sqrt(q_i). If l'' is between kappa h and K h there, kappa <= 1 <= K, then
+    P(theta + delta) >= P - mu |delta|_M + kappa/2 |delta|_M^2, so that for rho > 2 mu/kappa a minimiser lies inside,
+    and no other elsewhere. The mean Hessian H between theta and theta* has g = H (theta - theta*), so that
+    |theta - theta*|_M <= mu/kappa, and
+
+        |M (theta - theta*) - g| = |(M - H)(theta - theta*)| <= max(1 - kappa, K - 1) mu/kappa    in the norm of N.
+
+    So theta - theta* is N g but for that much; and in w, lengths are at most sqrt(|N_ww|) times those in M.
+    """
+    kinked = problem.C is not None and problem.penalty.r
+    if not isinstance(problem, Margins) or kinked or not problem.curved:
+        return None
+    loss, live = problem.loss, [i for i, s in enumerate(problem.s) if s]
+    h = {i: short(loss.curvature_bounds(problem.m[i], ZERO)[0]) for i in live}
+    while any(h.values()):
+        norm = Norm.of(problem, h)
+        if norm is None:
+            return None
+        mu, blurred = norm.gradient_length(live)
+        for times in (3, 8, 64):
+            reach = {i: times * mu * norm.reach[i] for i in live}
+            if loss.transcendental and max(reach.values()) > 100:
+                return None  # so far away the curvature is next to nothing
+            bounds = {i: loss.curvature_bounds(problem.m[i], reach[i]) for i in live}
+            kappa = min(1, *(bounds[i][0] / a for i, a in h.items() if a))
+            if kappa * times > 2 or kappa > 0 == mu:
+                away = norm.stretch * mu / kappa
+                if all(high == 0 for i, (_, high) in bounds.items() if not h[i]):
+                    most = max(1, *(high / h[i] for i, (_, high) in bounds.items() if h[i]))
+                    blur = max(1 - kappa, most - 1) * mu / kappa + blurred
+                    away = min(away, norm.step + norm.stretch * blur)
+                return away
+        # without the rows that may leave their piece of the loss, the others may have curvature enough
+        lost = [i for i in live if h[i] and not bounds[i][0]]
+        if not lost:
+            return None
+        h.update(dict.fromkeys(lost, ZERO))
+    return None
+
+
+@dataclass
+class Norm:
+    """N, rounded, and what follows from it: upper bounds of sqrt(q_i), of sqrt(|N_ww|) and of the length of (N g)_w."""
+
+    problem: Problem
+    inverse: list
+    reach: dict
+    stretch: Fraction
+    step: Fraction = ZERO
+
+    #: Relative error of the entries of N, of slopes and of sums of products, at the most.
+    ERROR = Fraction(1, 1 << 200)
+
+    @classmethod
+    def of(cls, problem, h):
+        """The norm of M, or None if M is singular."""
+        columns = [(0, j) for j in range(problem.d)] + [(0, problem.d)] * problem.fit_intercept
+        weights = [(i, problem.s[i] * a) for i, a in h.items() if a]
+        matrix = gram(problem, weights, columns)
+        for j, _, lam in problem.ridge():
+            matrix[j][j] += lam
+        exact = invert(matrix)
+        if exact is None:
+            return None
+        inverse, d = [[rounded(x) for x in row] for row in exact], problem.d
+        sums = [sum(abs(x) for x in row[:d]) for row in inverse[:d]]
+        trace = sum((inverse[j][j] for j in range(d)), ZERO)
+        widest = min(trace, max(sums, default=ZERO)) * (1 + cls.ERROR)
+        norm = cls(problem, inverse, {}, root_bounds(widest)[1])
+        for i in h:
+            x = [ZERO] * d
+            for j, a in problem.rows[i]:
+                x[j] = a * problem.scale
+            norm.reach[i] = norm.length(x + [ONE] * problem.fit_intercept)
+        return norm
+
+    def length(self, x):
+        """An upper bound of sqrt(x'Nx)."""
+        total, size = ZERO, ZERO
+        for a, row in zip(x, self.inverse):
+            if a:
+                total += a * sum(b * c for b, c in zip(x, row))
+                size += abs(a) * sum(abs(b * c) for b, c in zip(x, row))
+        return root_bounds(max(total, ZERO) + self.ERROR * size)[1]
+
+    def gradient_length(self, live):
+        """Upper bounds of mu, and of what the rounding of slopes and of N may add to it; N g is kept as ``step``."""
+        problem, d = self.problem, self.problem.d
+        g, blurred = [ZERO] * len(self.inverse), ZERO
+        for j, slope, _ in problem.ridge():
+            g[j] = slope
+        for i in live:
+            u = problem.loss.slope(problem.m[i])
+            push = -problem.s[i] * problem.sigma[i] * u
+            blurred += problem.s[i] * self.reach[i] * (abs(u) * self.ERROR + self.ERROR**300)
+            for j, a in problem.rows[i]:
+                g[j] += push * a * problem.scale
+            if problem.fit_intercept:
+                g[d] += push
+        square = ZERO
+        for row in self.inverse[:d]:
+            terms = [a * b for a, b in zip(row, g)]
+            square += (abs(sum(terms)) + self.ERROR * sum(map(abs, terms))) ** 2
+        self.step = root_bounds(square)[1]
+        return self.length(g) + blurred, blurred
 
 
 def check_sum(whole, parts):
@@ -1762,7 +1919,7 @@ def check_convex(model, table):
             raise Rejected("the certificate of the model is not the one of its fit")
         check_consistency(parts[number], recipe["tol"])
         proof = prove(problem, recipe, dual, parts[number])
-        check_claim(parts[number], proof, recipe["tol"])
+        check_claim(parts[number], problem, proof, recipe["tol"])
         proofs.append(proof)
     if len(proofs) != len(parts):
         raise Rejected("the certificate has more parts than the model")

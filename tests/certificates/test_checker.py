@@ -404,6 +404,77 @@ class TestTampering:
         assert run(path, wide)[0] == 2
 
 
+CURVED = {
+    "logistic": ("two", "logistic"),
+    "exponential": ("two", "exponential"),
+    "squared hinge": ("two", "squared_hinge"),
+    "huberised hinge": ("two", losses.HuberisedHinge(2.0)),
+    "least squares": ("number", "squared"),
+    "huber": ("number", losses.Huber(0.7)),
+    "squared tube": ("number", losses.SquaredEpsilonInsensitive(epsilon=0.5)),
+}
+
+
+class TestErrorOfTheCoefficients:
+    """That which follows from the curvature of the losses, not from the penalty."""
+
+    def fitted(self, name, C, folder):
+        kind, loss = CURVED[name]
+        X, y, weight = make_rows(kind)
+        estimator = linsep.LinearClassifier if kind == "two" else linsep.LinearRegressor
+        model = estimator(loss, C=C).fit(X, y, sample_weight=weight)
+        linsep.save(model, folder / "model.linsep")
+        return model, write_rows(folder / "rows.npz", X, y, weight)
+
+    @pytest.mark.parametrize("C", [math.inf, 3.0])
+    @pytest.mark.parametrize("name", CURVED)
+    def test_encloses_the_way_to_the_optimum(self, name, C, tmp_path):
+        _, rows = self.fitted(name, C, tmp_path)
+        found = checker.read_model(tmp_path / "model.linsep"), checker.read_rows(rows)
+        ((problem, _, _),) = checker.problems(*found)
+        assert 0 < checker.coefficient_error(problem) <= 1e-6
+        for size in (1e-6, 1e-3):
+            moved = [w + Fraction(size) * (-1) ** j for j, w in enumerate(problem.W[0])]
+            again = type(problem)(**{**vars_of(problem), "W": [moved], "scores": []})
+            error = checker.coefficient_error(again)
+            way = math.sqrt(2) * size  # two features; the intercept does not count
+            assert (1 - 1e-6) * way <= error
+            assert error <= 1.5 * way
+
+    @pytest.mark.parametrize("name", CURVED)
+    def test_without_a_penalty_it_is_found_anew(self, name, tmp_path):
+        model, rows = self.fitted(name, math.inf, tmp_path)
+        assert math.isfinite(model.certificate_.coef_error)
+        assert checker.main([str(tmp_path / "model.linsep"), str(rows)]) == 0
+        manifest, arrays = container.unpack((tmp_path / "model.linsep").read_bytes(), "model")
+        for fields in certificates_of(manifest):
+            fields["coef_error"] = 1e-300
+        (tmp_path / "forged.linsep").write_bytes(container.pack(manifest, arrays))
+        assert checker.main([str(tmp_path / "forged.linsep"), str(rows)]) == 1
+
+    def test_a_singular_problem_has_none(self, tmp_path):
+        X, y, _ = make_rows("number")
+        model = linsep.LinearRegressor().fit(np.column_stack([X, X[:, 0]]), y)
+        assert model.certificate_.coef_error == math.inf
+        linsep.save(model, tmp_path / "model.linsep")
+        rows = write_rows(tmp_path / "rows.npz", np.column_stack([X, X[:, 0]]), y)
+        found = checker.read_model(tmp_path / "model.linsep"), checker.read_rows(rows)
+        ((problem, _, _),) = checker.problems(*found)
+        assert checker.coefficient_error(problem) is None
+
+
+def vars_of(problem):
+    """The arguments that a problem of the checker was made of."""
+    return {name: getattr(problem, name) for name in problem.__dataclass_fields__}
+
+
+def certificates_of(manifest):
+    """The fields of every certificate in a file."""
+    yield manifest["fitted"]["certificate_"]["fields"]
+    for fit in manifest["fitted"]["_fits"]:
+        yield fit["fields"]["certificate"]["fields"]
+
+
 def encloses(bounds, function, x):
     """Whether two fractions lie around f(x), by ball arithmetic of 900 bits."""
     with flint.ctx.workprec(900):

@@ -60,7 +60,7 @@ def test_certified_means_certified(block):
 
 
 @pytest.mark.parametrize(
-    "seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927, 880626]
+    "seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927, 880626, 2101031]
 )
 def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     """Where the stored point is far from feasible, or columns are nearly dependent."""
@@ -87,6 +87,15 @@ def test_an_exact_objective_is_compared_to_the_last_bits():
         verify(model, case.X, case.y, 2.0 * case.weight)
 
 
+def test_exact_objectives_agree_to_the_last_bit():
+    """Rows that count twice move the objective of a Crammer-Singer fit by three units in its last place."""
+    case = draw(2100160)
+    model, _ = answers(case)
+    assert model.certificate_.kind == verify(model, case.X, case.y, case.weight).kind == "exact"
+    with pytest.raises(CertificateError, match="objective"):
+        verify(model, case.X, case.y, 2.0 * case.weight)
+
+
 def test_an_exact_objective_shows_that_the_classes_were_swapped():
     """w is nearly 0: the objective changes by little more than the rounding that the claim states."""
     case = draw(1604704)
@@ -96,9 +105,30 @@ def test_an_exact_objective_shows_that_the_classes_were_swapped():
         verify(model, case.X, case.y, case.weight)
 
 
+def test_a_bound_above_an_objective_that_newton_attains_is_rejected():
+    """Another label lowers the minimum by 1e-14 of itself, less than exact dual points may fall short."""
+    case = draw(1702496)
+    model, _ = answers(case)
+    moved = case.y.copy()
+    moved[0] = case.y[1]
+    with pytest.raises(CertificateError, match="attained"):
+        verify(model, case.X, moved, case.weight)
+
+
 @pytest.mark.parametrize("seed", [1401168, 1401433])
 def test_exact_proofs_that_say_less_than_the_claim(seed):
     """They know no error of w without a penalty, and their dual point may be a few roundings behind."""
+    assert not complaints(seed)
+
+
+def test_other_bits_of_the_scores_do_not_shake_an_elastic_net():
+    """Entries of 5e11 cancel in a row on the kink: one bit of its margin moves v by 11, where 0.5 is allowed."""
+    assert not complaints(1609257)
+
+
+@pytest.mark.parametrize("seed", [1701459, 2004034])
+def test_an_exact_fit_may_have_an_objective_that_underflows(seed):
+    """Squares of what rounding leaves of residuals near 1e-300, or weights of 5e-324."""
     assert not complaints(seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -216,3 +217,24 @@ def test_bad_requests():
         summary(LogisticRegression(), X, y)
     with pytest.raises(BadInput, match="level must lie"):
         summary(LogisticRegression().fit(X, y), X, y, level=1.5)
+
+
+def test_an_exact_fit_has_no_standard_errors():
+    """Its residuals are rounding errors: their variance says nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = X @ [1.0, -2.0, 0.5] + 1.0
+    found = summary(LinearRegressor().fit(X, y), X, y)
+    assert not found.valid
+    assert "exactly" in found.inference
+
+
+@pytest.mark.parametrize("scale", [1e-155, 1e160])
+def test_squares_out_of_range_have_no_standard_errors(scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), scale * rng.normal(size=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = summary(LinearRegressor().fit(X, y), X, y)
+    assert not found.valid
+    assert "out of range" in found.inference

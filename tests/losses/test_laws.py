@@ -108,3 +108,38 @@ def test_regression_and_audit_check_too():
         LinearRegressor(loss=loss).fit(X, Y)
     with pytest.raises(BadInput, match="must be at least"):
         audit(([1.0], 0.0), X, Y, loss=loss, C=1.0)
+
+
+class TwiceLogistic(losses.Logistic):
+    """2 log(1 + exp(-m)), with the compiled kernel of the loss that it is made of."""
+
+    domain = (0.0, 2.0)
+    curvature_bound = 0.5
+
+    def value(self, m):
+        return 2.0 * super().value(m)
+
+    def slope(self, m):
+        return 2.0 * super().slope(m)
+
+    def curvature(self, m):
+        return 2.0 * super().curvature(m)
+
+    def conjugate(self, q):
+        return 2.0 * super().conjugate(q / 2.0)
+
+
+def test_a_changed_loss_may_not_keep_the_compiled_kernel():
+    with pytest.raises(BadInput, match="native = None"):
+        LinearClassifier(TwiceLogistic()).fit(X, Y)
+
+    class InPython(TwiceLogistic):
+        native = None
+
+    class Renamed(losses.Logistic):
+        name = "mine"
+
+    model = LinearClassifier(InPython(), C=0.5).fit(X, Y)
+    same = LinearClassifier(Renamed(), C=1.0).fit(X, Y)
+    assert model.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(same.certificate_.primal, rel=1e-5)

@@ -393,3 +393,40 @@ def test_hostile_rows_are_answered_rightly_or_not_at_all(kind):
                 assert (z > 0) == label
                 assert z * z >= limit
     assert answered >= 20
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1.6e18])
+def test_classes_that_touch_are_never_said_to_overlap(offset):
+    """Columns that vary by little beside their size: 256 ns in a timestamp."""
+    x = np.array([0.0, 1.0, 1.0, 2.0])
+    X, y = offset + 256.0 * x[:, None], np.array([-1.0, -1.0, 1.0, 1.0])
+    answer = separate(X, y)
+    assert not answer.separable
+    assert answer.quasi is not False
+    assert separate(X[[0, 3, 1, 2]], y).quasi is False
+
+
+def test_the_last_bit_of_a_column_may_part_two_rows():
+    """Rows (a, a) and one that differs in its last bit: all are on one side, or on the hyperplane w = (1, -1)."""
+    a = np.array([0.3, -1.2, 0.7, 2.1, -0.4, 1.5])
+    X = np.column_stack([a, a])
+    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
+    assert separate(X, y).quasi is False
+    X[0, 0] = np.nextafter(X[0, 0], np.inf)
+    assert separate(X, y).quasi is not False
+
+
+def test_half_spaces_by_rational_arithmetic():
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(60):
+        X, sign = draw(rng, "integers")
+        A = signed_rows(X[:20], sign[:20])
+        theta = simplex.half_space(A)
+        kind = truth(X[:20], sign[:20])
+        assert (theta is None) == (kind == "overlap")
+        if theta is not None:
+            scores = simplex.scores(A, theta)
+            assert min(scores) >= 0 < max(scores)
+        seen.add(kind)
+    assert seen == {"separable", "quasi", "overlap"}

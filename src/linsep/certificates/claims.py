@@ -218,8 +218,8 @@ def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) ->
     if hard_margin(part.loss, part.penalty):
         attained += found.gap  # rounding may leave margins slightly below 1
     elif claim.certified:  # rounding is part of its gap
-        roundings = 4 if found.kind == "exact" else 64
-        near = min(slack, claim.rounding + found.rounding + roundings * ROUNDOFF * scale)
+        near = claim.rounding + found.rounding + _roundings(claim, part, found) * ROUNDOFF * scale
+        near = min(slack, near)
     if abs(claim.primal - found.primal) > near:
         return "The objective at the coefficients of the model is not the one claimed."
     if claim.dual > attained:
@@ -233,6 +233,13 @@ def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) ->
         if claim.coef_error < share * min(found.coef_error, also.coef_error):
             return "The error of w claimed is smaller than the one that can be proven."
     return None
+
+
+def _roundings(claim: Optimality, part: Part, found: Optimality) -> int:
+    """Roundings of the objective beside those that are part of a gap: exact objectives are equal to the last bit."""
+    if found.kind != "exact":
+        return 64
+    return 1 if claim.kind == "exact" and part.loss.plain is part.loss else 4
 
 
 def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -> float:

@@ -61,6 +61,16 @@ class Metric:
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.T, self.T)))
 
 
+def solve_scaled(H: FloatArray, g: FloatArray) -> FloatArray:
+    """H^-1 g of least norm, after the diagonal of H is made 1."""
+    units = np.sqrt(np.diagonal(H))
+    units = np.where(units > 0.0, units, 1.0)
+    if not (np.isfinite(H).all() and np.isfinite(g).all()):
+        return np.full(len(g), math.nan)
+    found = lapack(np.linalg.lstsq, H / units / units[:, None], g / units, rcond=None)[0]
+    return np.asarray(found / units)
+
+
 def inverse_root(H: FloatArray) -> FloatArray | None:
     """T with T'HT close to the identity, by Cholesky of H scaled to unit diagonal; None if H is not definite."""
     diagonal = np.diagonal(H)

@@ -32,6 +32,7 @@ from linsep.certificates.metric import (
     gram_loss,
     inverse_root,
     smallest_eigenvalue,
+    solve_scaled,
 )
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Part, vector_or_default
@@ -91,6 +92,19 @@ def softmax_local_certificate(part: Part) -> Optimality:
         kind="local",
         drop=drop,
     )
+
+
+def newton_step(part: Part) -> FloatArray:
+    """The coefficients of a multinomial problem after a Newton step, the shortest where the Hessian is singular."""
+    assert isinstance(part.loss, Multinomial)
+    d, W = part.X.shape[1], np.array(part.W, dtype=np.float64)
+    size = d + int(part.fit_intercept)
+    s = vector_or_default(part.weight, slice(0, part.X.shape[0]), 1.0)
+    at = _visit(part.loss, part.X, np.asarray(part.labels), s, W[:size], part.penalty.l2)
+    step = solve_scaled(at.H.reshape(at.g.size, -1), -at.g.ravel()).reshape(at.g.shape).T
+    W[:size] += step
+    W[-1] -= at.shift[:d] @ step[:d]  # the unknown is b + c.w
+    return W
 
 
 def _visit(

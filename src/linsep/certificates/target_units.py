@@ -128,12 +128,14 @@ class TargetUnits:
         """Convert a certificate to the user's units.
 
         Bounds that are not representable in full precision are rounded to the safe side. If the objective is not, or
-        the gap overflows, no relative gap can be stated, and the result is not certified.
+        the gap overflows, no relative gap can be stated, and the result is not certified. The objective of an exact
+        fit may underflow, because its certificate is not relative to the objective.
         """
         if self.plain:
             return found
         e, exponent = self.objective, math.frexp(found.primal)[1] + self.objective
-        stated = found.primal == 0.0 or _LEAST_NORMAL <= exponent <= _LARGEST
+        least = -math.inf if found.relative_gap == 0.0 < found.gap else _LEAST_NORMAL
+        stated = found.primal == 0.0 or least <= exponent <= _LARGEST
         gap = _at_least(found.gap, e)
         stated = stated and math.isfinite(found.primal) and math.isfinite(gap)
         return replace(

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from linsep.arguments import flag
 from linsep.arrays import FloatArray
+from linsep.certificates.attained import is_above_attained
 from linsep.certificates.claims import (
     another_objective,
     contradiction,
@@ -170,7 +171,9 @@ def verify(
                 _as_claimed(part, claim, proof)
                 for part, claim, proof in zip(parts, claims, each, strict=False)
             ]
-            complaint = contradiction(claimed, parts, each, curved)
+            complaint = contradiction(claimed, parts, each, curved) or _refutation(
+                claims, parts, each
+            )
     if complaint:
         raise CertificateError(
             f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
@@ -185,6 +188,17 @@ def verify(
             found,
         )
     return found
+
+
+def _refutation(
+    claims: Iterable[Optimality], parts: Iterable[Part], found: Iterable[Optimality]
+) -> str | None:
+    """What points near the coefficients contradict, where exact arithmetic did not quite reach the bound claimed."""
+    for claim, part, proof in zip(claims, parts, found, strict=False):
+        behind = proof.kind == "exact" and claim.dual > proof.dual
+        if behind and is_above_attained(claim.dual, in_memory(part)):
+            return "The lower bound claimed lies above an objective that is attained."
+    return None
 
 
 def _as_claimed(part: Part, claim: Optimality, found: Optimality) -> Optimality:

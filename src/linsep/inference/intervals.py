@@ -21,6 +21,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from linsep.arrays import FloatArray
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
+from linsep.certificates.local import visit
+from linsep.certificates.optimality import SMALLEST
 from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import Rows
 from linsep.data import Block, Memory
@@ -32,6 +34,9 @@ INTERCEPT = "(intercept)"
 _DEPENDENT = (
     1e-12  # columns are dependent if an eigenvalue of the scaled information is relatively smaller
 )
+
+#: Largest fraction of the residual sum of squares that may be rounding error.
+_NOISE = 1e-2
 
 
 def refusal(part: Part) -> str | None:
@@ -92,11 +97,19 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     """
     assert isinstance(part.loss, Loss)
     of = rows(part)
-    m, weight, order = margins(part, of), of.weight, of.size
+    theta = np.ascontiguousarray(part.W[: of.size, 0], dtype=np.float64)
+    at = of.visit(part.loss, theta) if isinstance(of, KernelRows) else visit(part.loss, of, theta)
+    weight, order, total = of.weight, of.size, float(of.weight.sum())
     squared = isinstance(part.loss, Squared)
-    information = of.gram(weight if squared else weight * part.loss.curvature(m))
-    total = float(weight.sum())
-    scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
+    information = of.gram(weight if squared else weight * part.loss.curvature(at.m))
+    diagonal = np.diag(information)
+    if not (np.isfinite(diagonal).all() and np.isfinite(at.primal)) or (
+        0.0 < min(diagonal.min(), at.primal) < SMALLEST
+    ):
+        return None, 0.0, "the information or the objective is out of range. Scale X, y or weights."
+    if squared and total > order and at.rounding > _NOISE * at.primal:
+        return None, 0.0, "the model fits the targets exactly: the residuals are rounding errors."
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = lapack(np.linalg.eigh, information * scale * scale[:, None])
     if values[0] <= _DEPENDENT * values[-1]:
         return (
@@ -121,7 +134,7 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     if freedom <= 0:
         return None, 0.0, "there are not more rows than coefficients."
     text = "t intervals of least squares: exact if errors are normal, independent and of equal variance."
-    return inverse * (_sum_of_squares(part, of) / freedom), freedom, text
+    return inverse * (at.primal / freedom), freedom, text
 
 
 def log_likelihood(part: Part) -> float:

@@ -18,6 +18,8 @@ from linsep.losses.loss import Loss, zero_margin
 _MARGINS = np.concatenate([np.linspace(-8.0, 8.0, 65), np.linspace(-0.96, 1.96, 32)])
 #: Relative errors of the user's formulas that are attributed to rounding.
 _FORGIVEN = 1e-6
+#: What the compiled kernel of a loss computes.
+_FORMULAS = ("value", "slope", "curvature", "conjugate", "domain", "params")
 
 
 def check_laws(loss: Loss) -> None:
@@ -25,6 +27,7 @@ def check_laws(loss: Loss) -> None:
     loss = loss.plain
     if type(loss).__module__.startswith("linsep.") or not loss.convex:
         return
+    _check_kernel(loss)
     m = _MARGINS + (zero_margin(loss) - 1.0)
     with np.errstate(all="ignore"):
         value, slope = _evaluate(loss, "value", m), _evaluate(loss, "slope", m)
@@ -35,6 +38,20 @@ def check_laws(loss: Loss) -> None:
         _check_conjugate(loss, m, value, slope)
         _check_curvature(loss, m, slope)
         _check_facts(loss, m, value, slope)
+
+
+def _check_kernel(loss: Loss) -> None:
+    """Refuse a subclass that changes the formulas of a loss of linsep, but is computed by its compiled kernel."""
+    if loss.native is None:
+        return
+    kind = type(loss)
+    ours = next((base for base in kind.__mro__ if base.__module__.startswith("linsep.")), Loss)
+    changed = [name for name in _FORMULAS if getattr(kind, name) is not getattr(ours, name)]
+    if changed:
+        raise BadInput(
+            f"The loss {kind.__name__} changes {' and '.join(changed)} of {ours.__name__}, but its native = "
+            f"{loss.native!r} names the compiled kernel of that loss. Write native = None in the class."
+        )
 
 
 def _evaluate(loss: Loss, formula: str, at: FloatArray) -> FloatArray:

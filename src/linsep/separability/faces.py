@@ -13,12 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
+from linsep.data import Location
 from linsep.interrupts import lapack
+from linsep.separability import simplex
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
+from linsep.separability.integers import null_vector
 from linsep.separability.rows import SLACK, SignedRows
 from linsep.separability.search import Working
 
+#: Relative singular value above which the row space is certainly not due to rounding.
+_CLEAR = 1e-6
+#: Number of entries of the rows up to which rounding is always excluded.
+_FEW = 4_000
 ON = 1e-9  # length of the component outside L, for a unit vector, that counts as zero
 _CHUNK = 4096
 _MAX_PASSES = 400
@@ -44,12 +51,12 @@ def quasi_separation(
     Q = _complement(span)
     for attempt in range(_MAX_PASSES):
         if Q.shape[1] == 0:
-            return False, None
+            return _overlap(signed, frame, span, Q)
         P, outside = _project(working.A, Q)
         if not outside.any():
             found = _rows_off_plane(signed, frame, Q @ _generic(Q.shape[1], attempt))
             if not working.add(found[: 8 * (frame.order + 1)]):
-                return False, None
+                return _overlap(signed, frame, span, Q)
             continue
         split = witness_or_separator(P[outside])
         if not split.separated:
@@ -67,6 +74,56 @@ def quasi_separation(
         if not working.add(np.unique(np.concatenate([wrong, still[: 4 * frame.order]]))):
             break
     return None, None
+
+
+def _overlap(
+    signed: SignedRows, frame: Frame, span: FloatArray, Q: FloatArray
+) -> tuple[bool | None, Quasi | None]:
+    """The answer where no row is left outside L: that the classes overlap, unless rounding may have hidden a row.
+
+    It may if columns vary by little beside their size, or depend on each other by little more than their last digits.
+    Few numbers are then decided in rational arithmetic.
+    """
+    s = lapack(np.linalg.svd, span, compute_uv=False)
+    rank = frame.order - Q.shape[1]
+    if s[rank - 1] > _CLEAR * s[0] and frame.error() < ON / 100.0 and _spans(signed, frame, Q):
+        return False, None
+    if signed.data.location is Location.CLUSTER or signed.data.n * frame.order > _FEW:
+        return None, None
+    theta = simplex.half_space(signed.signed_matrix(signed.counted))
+    if theta is None:
+        return False, None
+    on = [
+        i
+        for i, score in enumerate(simplex.scores(signed.signed_matrix(signed.counted), theta))
+        if not score
+    ]
+    largest = max(map(abs, theta))
+    rounded = np.array([float(x / largest) for x in theta])
+    full = rounded if signed.fit_intercept else np.append(rounded, 0.0)
+    return True, Quasi(full, signed.counted[np.array(on, dtype=np.intp)])
+
+
+def _spans(signed: SignedRows, frame: Frame, Q: FloatArray) -> bool:
+    """Whether every row lies in L without any error: what is orthogonal to L is orthogonal to all rows."""
+    if Q.shape[1] == 0:
+        return True
+    if signed.data.location is Location.CLUSTER or signed.data.n * frame.order > simplex.ENTRIES:
+        return True  # not asked of many rows
+    A = signed.signed_matrix(signed.counted)
+    guesses = [frame.theta(q)[: A.shape[1]] for q in Q.T]
+    if not np.isfinite(guesses).all():
+        return False
+    found = [null_vector(A, guess) for guess in guesses]
+    if any(v is None for v in found):
+        return False
+    units = np.abs(A).max(axis=0, initial=0.0)
+    vectors = np.array([[float(x) for x in v] for v in found if v is not None]) * units
+    sizes = np.sqrt((vectors * vectors).sum(axis=1))
+    if not (np.isfinite(sizes).all() and (sizes > 0.0).all()):
+        return False
+    s = lapack(np.linalg.svd, vectors / sizes[:, None], compute_uv=False)
+    return bool(s[-1] > _CLEAR)
 
 
 def _complement(span: FloatArray) -> FloatArray:

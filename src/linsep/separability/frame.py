@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.arrays import FloatArray, IntArray, dense
-from linsep.separability.rows import SignedRows
+from linsep.separability.rows import ROUNDOFF, SignedRows
 
 _WIDE = 1e250  # ratio of weights beyond which scaling to order 1 would underflow
 
@@ -51,6 +51,11 @@ class Frame:
     def order(self) -> int:
         """Number of coordinates."""
         return len(self.spread) + int(self.rows.fit_intercept)
+
+    def error(self) -> float:
+        """Rounding error of the coordinates of a row: of the size of its features, in units of their spread."""
+        centred = np.abs(self.centre) / self.spread
+        return ROUNDOFF * (1.0 + float(centred.max(initial=0.0)))
 
     def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
         """Unit vectors of some rows, and their lengths before scaling (1 for a zero row)."""

@@ -47,6 +47,37 @@ def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | 
     return [-y / rational(1, exp) for y, exp in zip(prices, rows.exps, strict=True)], None
 
 
+def half_space(A: FloatArray) -> list[Fraction] | None:
+    """theta with A theta >= 0 and not all of it zero; None if there is none. A is (m, p).
+
+    By Stiemke's lemma there is none if and only if some weights, 1 at least, have weighted sum 0: phase one for the
+    weights beyond 1.
+    """
+    m, p = A.shape
+    rows = DyadicRows.of(A)
+    total = -rows.num.sum(axis=0)
+    sign = np.where(total < 0, -1, 1).astype(object)
+    T = np.zeros((p + 1, m + p + 1), dtype=object)
+    T[:p, :m] = rows.num.T * sign[:, None]
+    T[:p, m : m + p] = np.eye(p, dtype=np.int64).astype(object)
+    T[:p, -1] = total * sign
+    T[p] = T[:p].sum(axis=0)
+    T[p, m : m + p] = 0
+    divisor = _minimise(T, list(range(m, m + p)), m)
+    if T[p, -1] == 0:
+        return None
+    prices = [int(a) * (Fraction(T[p, m + j], divisor) + 1) for j, a in enumerate(sign)]
+    return [-y / rational(1, exp) for y, exp in zip(prices, rows.exps, strict=True)]
+
+
+def scores(A: FloatArray, theta: list[Fraction]) -> list[Fraction]:
+    """A theta without rounding."""
+    return [
+        sum((Fraction(a) * t for a, t in zip(row, theta, strict=True)), Fraction(0))
+        for row in A.tolist()
+    ]
+
+
 def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:
     """Pivot until none of the first m columns reduces the sum of the artificial variables; return the denominator."""
     divisor: int = 1

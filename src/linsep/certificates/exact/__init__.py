@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from linsep.certificates.exact.certificate import ANY, Goal, exact_certificate
+from linsep.certificates.exact.certificate import ANY, Goal, exact_certificate, exact_objective
 
-__all__ = ["ANY", "Goal", "exact_certificate"]
+__all__ = ["ANY", "Goal", "exact_certificate", "exact_objective"]

@@ -64,13 +64,8 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
     Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, no better point is
     known, or the work budget is spent (``exact.budget``).
     """
-    rows: Rows
-    loss, penalty, tol = part.loss, part.penalty, part.tol
-    if isinstance(loss, CoupledLoss):
-        rows = CoupledRows(loss, part.X, part.labels, part.weight, part.W)
-    else:
-        rows = PointwiseRows(loss, part.X, part.sigma, part.offset, part.weight, part.W)
-    terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
+    penalty, tol = part.penalty, part.tol
+    rows, terms = _rows_of(part), _terms_of(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
     small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, part.fit_intercept)
@@ -82,6 +77,21 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
                 if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
                     break
     return _conclude(primal, bound, tol, strength=terms.strength, exact_fit=small)
+
+
+def exact_objective(part: Part) -> Fraction:
+    """The objective at the coefficients: an upper bound without rounding."""
+    return _terms_of(part.penalty).primal(_rows_of(part)).high
+
+
+def _rows_of(part: Part) -> Rows:
+    if isinstance(part.loss, CoupledLoss):
+        return CoupledRows(part.loss, part.X, part.labels, part.weight, part.W)
+    return PointwiseRows(part.loss, part.X, part.sigma, part.offset, part.weight, part.W)
+
+
+def _terms_of(penalty: ElasticNet) -> _Terms | GroupTerms:
+    return _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
 
 
 class _Terms:
@@ -154,7 +164,7 @@ def _conclude(
     gap, value = primal.high - bound, nearest(primal.high)
     if math.isinf(value):
         return Optimality(value, 0.0, value, value, value, tol, False, 0.0, "exact")
-    if value == 0.0 < primal.high:  # an objective that underflows is not zero
+    if value == 0.0 < primal.high and not exact_fit:  # an objective that underflows is not zero
         return Optimality(value, 0.0, math.inf, math.inf, math.inf, tol, False, 0.0, "exact")
     certified = exact_fit or gap <= Fraction(tol) * primal.low
     coef_error = math.inf

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.certificates.exact.losses import NOTHING, Interval, coupled_formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, score
@@ -156,41 +156,55 @@ class CoupledRows(ExactRows):
                         columns.tolist(), matrix.transposed_dot(part).fractions(), strict=True
                     ):
                         into[c][j] += x
-        for i, p_i in point.fixed.items():
-            self._exchange(point, i, p_i, residual, v)
-        entropy += self._entropy_change(point)
+        if point.fixed:
+            before = self._rational(point, list(point.fixed))
+            for (i, p_i), old in zip(point.fixed.items(), before, strict=True):
+                self._exchange(i, old, p_i, residual, v)
+            entropy += self._entropy_change(point, before)
         return ClassSums(entropy, mass, residual, v, features, lambda r: self._spread(r, mass))
 
+    def _rational(self, point: Point, rows: list[int]) -> list[list[Fraction]]:
+        """p of some rows, one number for each class, as the pieces of the point have it."""
+        per_class = [part.fractions() for part in self._cut(point, np.array(rows))]
+        return [list(p) for p in zip(*per_class, strict=True)]
+
     def _exchange(
-        self, point: Point, i: int, p: list[Fraction], residual: list[Fraction], v: Any
+        self,
+        i: int,
+        before: list[Fraction],
+        p: list[Fraction],
+        residual: list[Fraction],
+        v: Any,
     ) -> None:
         """Replace the float p of a fixed row by its rational p in the sums."""
-        before = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
         s, x = self.weight_at(i), row_of(self.X, i)
         change = [a - b for a, b in zip(before, p, strict=True)]  # change of U off the label
         change[self.labels[i]] = -sum(change, Fraction(0))
         for c, moved in enumerate(change):
-            residual[c] += s * moved
-            v[c] = [a + s * moved * b for a, b in zip(v[c], x, strict=True)]
+            if moved:
+                residual[c] += s * moved
+                v[c] = [a + s * moved * b for a, b in zip(v[c], x, strict=True)]
 
-    def _entropy_change(self, point: Point) -> Interval:
-        total = NOTHING
-        for i, p in point.fixed.items():
-            before = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
-            others = [c for c in range(self.k) if c != self.labels[i]]
-            old, new = (
-                self.formula.entropy([[q[c] for c in others]], [self.weight_at(i)])
-                for q in (before, p)
+    def _entropy_change(self, point: Point, before: list[list[Fraction]]) -> Interval:
+        s = [self.weight_at(i) for i in point.fixed]
+        old, new = (
+            self.formula.entropy(
+                (
+                    [x for c, x in enumerate(p) if c != self.labels[i]]
+                    for i, p in zip(point.fixed, rows, strict=True)
+                ),
+                s,
             )
-            total += new + Interval(-old.high, -old.low)
-        return total
+            for rows in (before, point.fixed.values())
+        )
+        return new + Interval(-old.high, -old.low)
 
     def _spread(self, r: list[Fraction], mass: list[Fraction]) -> Interval:
         """Sum over classes of their weight times the entropy of a row with p = r."""
         off = [[x for c, x in enumerate(r) if c != label] for label in range(self.k)]
         return self.formula.entropy(off, mass)
 
-    def _cut(self, point: Point, rows: slice) -> list[Dyadic]:
+    def _cut(self, point: Point, rows: slice | IntArray) -> list[Dyadic]:
         """p of each class off the label, clipped at 0; any excess of a row's sum over 1 is taken from its largest p."""
         p = []
         for c in range(self.k):
@@ -249,12 +263,12 @@ class CoupledRows(ExactRows):
 
     def correct(self, point: Point, changes: dict[tuple[int, int, int], Fraction]) -> Point | None:
         """Change s U_ic exactly, compensated in another class, by (i, c, other class); None if outside the domain."""
+        others = sorted({i for i, _, _ in changes} - set(point.fixed))
         fixed = dict(point.fixed)
+        if others:
+            fixed.update(zip(others, self._rational(point, others), strict=True))
         for (i, c, to), change in changes.items():
-            p = fixed.get(i)
-            if p is None:
-                p = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
-            p = list(p)
+            p = list(fixed[i])
             moved = change / self.weight_at(i)
             for place, by in ((c, -moved), (to, moved)):
                 if place != self.labels[i]:

@@ -48,6 +48,8 @@ from linsep.interrupts import lapack
 
 #: Most corrections of a dual point, each of which gains about 15 digits.
 _STEPS = 12
+#: Most halvings in the line search along a Newton step, whose minimum may lie at 1e-30 of the step.
+_HALVINGS = 200
 #: Number of float64 arrays that represent a step computed in decimals.
 _PIECES = 4
 #: Largest number of entries in the matrix of directions for which points are corrected.
@@ -220,7 +222,29 @@ def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
             count_work(multiply_adds(*X.shape))
             L = cholesky(gram(X, h * s) + np.diag(ridge))
             step = backward(L, forward(L, X.T @ (s * u) - slope))
-            m, slope = m + X @ step, slope + ridge * step
+            along = X @ step
+            t = _length(rows.formula, m, along, s, slope @ step, (ridge * step) @ step)
+            m, slope = m + t * along, slope + t * ridge * step
+
+
+def _length(formula: Any, m: Any, along: Any, s: Any, fixed: Any, growing: Any) -> Decimal:
+    """How far to go along a Newton step: all of it, or to where the objective no longer falls.
+
+    The penalty has the slope fixed + t growing at t. Beyond the end of a piece of the loss the whole step may lead back
+    and forth for ever.
+    """
+
+    def rises(t: Decimal) -> bool:
+        return bool(fixed + t * growing > (s * formula.slopes(m + t * along)[0]) @ along)
+
+    low, high = Decimal(0), Decimal(1)
+    if not rises(high * Decimal("0.75")):
+        return high
+    count_work(_HALVINGS * len(m))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rises(middle) else (middle, high)
+    return high
 
 
 def _pieces(values: Any) -> Iterator[FloatArray]:

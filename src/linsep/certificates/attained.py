@@ -1,0 +1,80 @@
+"""An objective that is attained near the coefficients of a model: no lower bound may lie above it.
+
+Exact arithmetic proves a lower bound by a dual point that it finds, which may be a few roundings below the best. That
+a claim lies above the minimum itself shows at another point: one that Newton's method reaches, in floats, whose
+objective is then computed without rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from linsep.arrays import FloatArray
+from linsep.certificates.exact import exact_objective
+from linsep.certificates.metric import solve_scaled
+from linsep.certificates.recheck import Part, score, vector_or_default
+from linsep.certificates.softmax_local import LARGEST, newton_step
+from linsep.data.row_access import is_sparse
+from linsep.errors import Refused
+from linsep.losses import Loss, Multinomial
+
+#: Newton steps from the coefficients of the model.
+_STEPS = 3
+
+
+def is_above_attained(bound: float, part: Part) -> bool:
+    """Whether a point near the coefficients has an objective below a bound that is claimed of all."""
+    if not (math.isfinite(bound) and part.penalty.uniform and part.loss.smooth):
+        return False
+    if part.W.size > LARGEST:
+        return False
+    try:
+        return any(
+            exact_objective(part._replace(W=W)) < bound
+            for W in _iterates(part)
+            if np.isfinite(W).all()
+        )
+    except (Refused, OverflowError, np.linalg.LinAlgError):
+        return False
+
+
+def _iterates(part: Part) -> Iterator[FloatArray]:
+    """The coefficients after one, two, ... Newton steps."""
+    for _ in range(_STEPS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(part.loss, Loss):
+                W = _pointwise_step(part)
+            elif isinstance(part.loss, Multinomial) and part.penalty.l1 == 0.0:
+                W = newton_step(part)
+            else:
+                return
+        yield W
+        if not np.isfinite(W).all():
+            return
+        part = part._replace(W=W)
+
+
+def _pointwise_step(part: Part) -> FloatArray:
+    """The coefficients after a Newton step in those that are not zero; with l1 = 0 in all."""
+    assert isinstance(part.loss, Loss)
+    everything, (n, d) = slice(0, part.X.shape[0]), part.X.shape
+    X = (part.X.toarray() if is_sparse(part.X) else part.X).astype(np.float64)
+    s = vector_or_default(part.weight, everything, 1.0)
+    sigma = np.asarray(part.sigma, dtype=np.float64)
+    m = sigma * score(X, part.W)[:, 0] + vector_or_default(part.offset, everything, 0.0)
+    lam, l1 = part.penalty.l2, part.penalty.l1
+    active = np.append((l1 == 0.0) | (part.W[:-1, 0] != 0.0), part.fit_intercept)
+    A, ridge = np.column_stack([X, np.ones(n)])[:, active], np.append(np.full(d, lam), 0.0)[active]
+    theta = part.W[active, 0]
+    slope, curvature = (
+        np.where(s > 0.0, s * f(m), 0.0) for f in (part.loss.slope, part.loss.curvature)
+    )
+    kink = np.append(l1 * np.sign(part.W[:-1, 0]), 0.0)[active]
+    g = A.T @ (sigma * slope) + ridge * theta + kink
+    H = A.T @ (curvature[:, None] * A) + np.diag(ridge)
+    W = part.W.copy()
+    W[active, 0] += solve_scaled(H, -g)
+    return W
