@@ -202,6 +202,7 @@ class _Rounds:
             lam * float(np.vdot(D[:-1], D[:-1])),
         )
         low, high, at_low, at_high = 0.0, np.inf, -decrement, np.inf
+        rises: bool | None = None  # at the last trial
         for _ in range(_TRIALS):
             loss, slope, moved, slack = problem.smooth(
                 self.Z, dZ, t, self.centre, self.sigma, self.trial
@@ -214,8 +215,11 @@ class _Rounds:
                 break
             if t == 1.0 and value <= self.value - 0.3 * decrement:
                 break
-            low, at_low = (t, slope) if slope <= 0.0 else (low, at_low)
-            high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
+            again, rises = rises == (slope > 0.0), slope > 0.0
+            if rises:  # Illinois: an end that stays counts half, as slopes may be the same over many powers of ten
+                high, at_high, at_low = t, slope, 0.5 * at_low if again else at_low
+            else:
+                low, at_low, at_high = t, slope, 0.5 * at_high if again else at_high
             share = at_low / (at_low - at_high) if high < np.inf else 0.0
             t = 2.0 * t if high == np.inf else low + (high - low) * min(0.9, max(0.1, share))
         if risen:

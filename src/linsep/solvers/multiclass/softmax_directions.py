@@ -11,6 +11,8 @@ Conjugate gradients, preconditioned by the diagonal blocks of H, one for each cl
 (X'SX/k + lam)^-1 for every class inverts H on columns that sum to zero: one Gram matrix serves all classes, and
 the first step needs one product. Later the blocks of the classes differ; they are recomputed once the products since
 the last time have cost as much as computing them. If the blocks are too large, the preconditioner is diagonal.
+If the classes are nearly separable, few rows have curvature, each in two classes, and the blocks are a poor
+preconditioner: a step with many products switches to the factorised Hessian of those rows.
 
 Many features and classes: preconditioned by a Kronecker product (``softmax_kronecker``). Products are in single
 precision; the next step, whose gradient is in double precision, corrects their rounding errors.
@@ -29,7 +31,8 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.problem.coupled import CoupledProblem
+from linsep.data import Location
+from linsep.problem.coupled import PROBABILITIES, CoupledProblem
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, Inverse
 from linsep.solvers.multiclass.softmax_kronecker import Covariance, Kronecker
@@ -44,6 +47,10 @@ _SPARSE_PENALTY = 6.0  # cost of a multiply-add of a sparse Gram matrix relative
 _WORTH = 30  # cost [products] up to which the first block is computed: it saves more than that
 _PATIENCE = 0.5  # blocks are recomputed when the products of a step reach this times their cost
 _PRODUCTS = 1000
+_MANY = 50  # smallest number of products of a step before the whole Hessian replaces the blocks
+_WHOLE_ORDER = 4000  # largest number of unknowns whose Hessian is factorised as a preconditioner
+_NEGLECTED = 10.0  # curvature that the preconditioner may lack, relative to lam
+_FEW_DROPPED = 0.2  # smallest fraction of the rows that is worth dropping
 _RELATIVE = 0.25  # relative residual far from the optimum, in the norm of the preconditioner
 
 
@@ -86,6 +93,29 @@ def zero_sum(V: FloatArray) -> FloatArray:
     return out
 
 
+class Whole:
+    """M^-1, the factorised Hessian of a problem at its last sweep, for rows centred at mu."""
+
+    def __init__(self, problem: CoupledProblem, mu: FloatArray) -> None:
+        self.mu, self._shape = mu, (problem.k, problem.order)
+        k, order = self._shape
+        H = problem.hessian(mu)
+        blocks = H.reshape(k, order, k, order)
+        j = np.arange(order)
+        weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
+        # Make H definite on equal columns, on which the right-hand side vanishes.
+        blocks[:, j, :, j] += weight[:, None, None]
+        self._factor = Factor(H, definite=problem.lam > 0.0)
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        right = zero_sum(R)
+        right[:-1] -= np.outer(self.mu, right[-1])
+        out = np.ascontiguousarray(self._factor.solve(right.T.ravel()).reshape(self._shape).T)
+        out[-1] -= self.mu @ out[:-1]
+        return zero_sum(out)
+
+
 class Exact:
     """Newton direction by a factorisation of the full Hessian, for rows centred at ``mu``."""
 
@@ -96,21 +126,40 @@ class Exact:
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return the step D."""
-        problem, mu = self.problem, self.mu
-        order, k = problem.order, problem.k
-        H = problem.hessian(mu)
-        blocks = H.reshape(k, order, k, order)
-        j = np.arange(order)
-        weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
-        # Make H definite on equal columns, on which the right-hand side vanishes.
-        blocks[:, j, :, j] += weight[:, None, None]
-        R = zero_sum(-g)
-        R[:-1] -= np.outer(mu, R[-1])
-        D = np.ascontiguousarray(
-            Factor(H, definite=problem.lam > 0.0).solve(R.T.ravel()).reshape(k, order).T
-        )
-        D[-1] -= mu @ D[:-1]
-        return zero_sum(D)
+        return Whole(self.problem, self.mu)(-g)
+
+
+def whole_price(problem: CoupledProblem) -> float:
+    """Return the number of products after which the whole Hessian pays; inf if it is too large."""
+    data, k, order = problem.data, problem.k, float(problem.order * problem.k)
+    if order > _WHOLE_ORDER or data.location is not Location.MEMORY or problem.lam == 0.0:
+        return np.inf
+    entries = data.n_entries / max(1, data.n)
+    pairs = k * (k + 1) / 4 * data.n * entries**2 * (_SPARSE_PENALTY if data.sparse else 1.0)
+    return max(_MANY, (pairs + order**3 / 3) / (2.0 * max(1, data.n_entries) * max(8, k)))
+
+
+def carry_curvature(problem: CoupledProblem) -> CoupledProblem:
+    """Return the problem on the rows that carry its curvature at the last sweep, up to a few times lam.
+
+    If the classes are nearly separable, most rows have a probability near 1 and no curvature.
+    """
+    data, d = problem.data, problem.data.d
+    p = data.row_state(PROBABILITIES)
+    h = 1.0 - np.einsum("ci,ci->i", p, p)
+    h = h if data.weight is None else h * data.weight
+    moments = problem.moments()
+    mean = moments[d : 2 * d] / data.n
+    spread = float(moments[:d].sum()) / data.n
+    spread -= float(mean @ mean) if problem.fit_intercept else 0.0
+    order = np.argsort(h, kind="stable")
+    dropped = np.searchsorted(np.cumsum(h[order]) * spread, _NEGLECTED * problem.lam)
+    if dropped < _FEW_DROPPED * data.n or dropped >= data.n:
+        return problem
+    rows = np.sort(order[dropped:])
+    some = CoupledProblem(problem.loss, problem.penalty, data.sample(rows), problem.fit_intercept)
+    some.keep(p[:, rows])
+    return some
 
 
 class Blocks:
@@ -229,16 +278,24 @@ class ConjugateGradients:
         one = data.one_block and data.whole is not None
         self._at_once = one and not limited and data.n_entries * problem.k <= _AT_ONCE
         self.mu = sample.centre()
-        self.apply: Blocks | Diagonal | None = None
+        self.apply: Blocks | Diagonal | Whole | None = None
         self._products = 0.0  # products made with a diagonal preconditioner
         self._rounds = 0  # products of the current step, or of the last one
         self._fresh = False
         self._shared_price = block_price(problem, sample.data.n)
         self._planes = block_count(problem)
         self._price = self._planes * self._shared_price
+        self._whole_price = whole_price(problem)
 
     def _refresh(self, W: FloatArray, first: bool) -> None:
         """Compute the preconditioner at W, of the most accurate kind that pays."""
+        if isinstance(self.apply, Whole) or self._escalates():
+            self.apply, self._price = (
+                Whole(carry_curvature(self.problem), self.mu),
+                self._whole_price,
+            )
+            self._fresh, self._rounds = True, 0
+            return
         sample, lam = self.sample, self.problem.lam
         before = sample.passes
         if sample is not self.problem:
@@ -265,16 +322,22 @@ class ConjugateGradients:
         squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
         return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
+    def _escalates(self) -> bool:
+        """Return whether one step with blocks has cost as much as the whole Hessian would."""
+        return isinstance(self.apply, Blocks) and self._rounds >= self._whole_price
+
     def _is_outdated(self) -> bool:
         """Return whether new blocks pay: the products so far have cost as much (half as much, if there are blocks)."""
         if isinstance(self.apply, Diagonal):
             return self._products >= self._price
+        if self._escalates():
+            return True
         return not self._fresh and self._rounds >= _PATIENCE * self._price
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return the step D."""
         self._fresh = False
-        if not isinstance(self.apply, Blocks) or self._is_outdated():
+        if not isinstance(self.apply, Blocks | Whole) or self._is_outdated():
             self._refresh(W, self.apply is None)
         self._rounds = 0
         D, R = self._solve(W, g, target)
@@ -288,8 +351,10 @@ class ConjugateGradients:
         """Return D and the residual -g - H D, in one native call for each preconditioner."""
         D, R, first, done = np.zeros_like(g), zero_sum(-g), 0.0, False
         while not done and self._rounds < _PRODUCTS:
+            if isinstance(self.apply, Whole):
+                return self._solve(W, g, target)
             assert isinstance(self.apply, Blocks) and self.apply.factors is not None
-            most = _PRODUCTS - self._rounds
+            most = int(min(_PRODUCTS, np.ceil(self._whole_price))) - self._rounds
             if not self._fresh:
                 most = min(most, max(1, int(np.ceil(_PATIENCE * self._price)) - self._rounds))
             D, R, products, first, done = self.problem.steps(
