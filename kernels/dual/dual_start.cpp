@@ -19,18 +19,18 @@ using i64 = std::int64_t;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kFarOff = 0.2;     // |c|^2 relative to the mean of |x|^2 from which rows are always centred
-constexpr i64 kNarrow = 16'384;     // features up to which the sums stay in the cache,
-constexpr double kEasy = 0.5;       // and hardness that makes them worth more
-constexpr double kNear = 0.5;       // multiple of the dual point at w = 0 from which it is a good start
-constexpr double kEven = 0.5;       // share of the smaller class in the larger one from which the hinge begins so
-constexpr double kStiffness = 0.1;  // of the intercept in units of mean |x|^2/lam; 0.03 serves as well, 0.3 is slower
-constexpr double kSafety = 0.9;     // of tol: the certificate adds its rounding allowance
+constexpr i64 kNarrow = 16'384;     // features up to which the class sums fit in the cache
+constexpr double kEasy = 0.5;       // hardness up to which they are also computed for more features
+constexpr double kNear = 0.5;       // multiple t of the dual point at w = 0 from which it is a good start
+constexpr double kEven = 0.5;       // size of the smaller class relative to the larger from which the hinge uses it
+constexpr double kStiffness = 0.1;  // of the intercept, in units of mean |x|^2/lam; 0.03 is as good, 0.3 is slower
+constexpr double kSafety = 0.9;     // fraction of tol to reach: the certificate adds its rounding bound
 
 struct Best {
     double t, value;
 };
 
-// The t of largest t sum T u - t^2/2 (ridge sum T u^2 + square), and that value.
+// Maximise t sum T u - t^2/2 (ridge sum T u^2 + square) over t <= 1: the maximiser and the maximum.
 Best best_parabola(const double* T, const double* u, double square, double ridge) {
     const double linear = T[0] * u[0] + T[1] * u[1];
     const double curved = ridge * (T[0] * u[0] * u[0] + T[1] * u[1] * u[1]) + square;
@@ -38,7 +38,7 @@ Best best_parabola(const double* T, const double* u, double square, double ridge
     return {t, t * linear - 0.5 * t * t * curved};
 }
 
-// The t of largest sum T h(t u) - t^2 square/2 with the entropy h, by Newton's method, and that value.
+// Maximise sum T h(t u) - t^2 square/2 over t <= 1, where h is the entropy, by Newton's method.
 Best best_logistic(const double* T, const double* u, double square) {
     double low = 0.0, high = 1.0, t = 1.0;
     for (int i = 0; i < 60; ++i) {
