@@ -94,7 +94,9 @@ def _drifts(problem: Problem, dual: Linearised, found: Optimality) -> bool:
     its own.
     """
     lam, l1 = problem.lam, problem.penalty.l1
-    if l1 == 0.0:
+    if (
+        l1 == 0.0 or not dual.base[:-1].any()
+    ):  # margins without a weight have the same bits everywhere
         return False
     squares, data = problem.moments(weighted=False)[0], problem.data
     heaviest = 1.0 if data.weight is None else float(np.max(data.weight))
