@@ -27,13 +27,22 @@ TARGETS = {
     "aarch64-windows-gnu": "Windows",
 }
 FOLDER = Path("build/platforms").resolve()
+#: zig takes what follows a minus sign in the name of a processor for a feature: it is x86_64_v2 there.
+WRAPPER = """#!/bin/sh
+for word; do
+  shift
+  case $word in -march=x86-64-*) word=-march=$(echo "${{word#-march=}}" | tr - _) ;; esac
+  set -- "$@" "$word"
+done
+exec {call} "$@"
+"""
 
 
 def tool(name: str, arguments: str) -> Path:
     """A script that calls a tool of zig, because CMake wants programs without arguments."""
     path = FOLDER / "tools" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {arguments} "$@"\n')
+    path.write_text(WRAPPER.format(call=f'"{sys.executable}" -m ziglang {arguments}'))
     path.chmod(0o755)
     return path
 
