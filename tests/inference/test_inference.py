@@ -191,7 +191,9 @@ def test_likelihood_facts_agree_with_statsmodels():
         assert least[name] == pytest.approx(value, rel=1e-8)
     assert least["residual standard error"] == pytest.approx(np.sqrt(other.scale), rel=1e-10)
     exact = summary(LinearRegressor().fit(X, X[:, 0] * 0.0), X, X[:, 0] * 0.0).facts
-    assert "residual standard error" not in exact and "AIC" not in exact  # residuals are rounding errors
+    assert (
+        "residual standard error" not in exact and "AIC" not in exact
+    )  # residuals are rounding errors
     assert "AIC" not in summary(LogisticRegression().fit(X, y), X, y).facts  # penalised
 
 
