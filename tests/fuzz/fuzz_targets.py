@@ -526,7 +526,9 @@ class Config(Target):
                 words = commands._with_config(self.parser, argv, "fit")
                 options = self.parser.parse_args(words)
         except SystemExit as stop:
-            assert stop.code == commands.USAGE and "error: " in said.getvalue(), said.getvalue()
+            assert stop.code == commands.USAGE and said.getvalue().startswith("linsep: --config"), (
+                said.getvalue()
+            )
             return "refused"
         assert options.config == str(path) and options.data == "data.csv", options
         plain = self.parser.parse_args(argv)
