@@ -15,7 +15,16 @@ from hostile import answers, draw
 from linsep import LinearRegressor, load, save, tune, verify
 from linsep.certificates import Optimality, TargetUnits
 from linsep.errors import CertificateError, ConvergenceWarning, NonFinite
-from linsep.losses import Absolute, Huber, Loss, Scaled, Squared, zero_margin
+from linsep.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Huber,
+    Loss,
+    Scaled,
+    Squared,
+    SquaredEpsilonInsensitive,
+    zero_margin,
+)
 from linsep.penalties import ElasticNet
 
 X = np.random.default_rng(0).normal(size=(100, 3))
@@ -373,3 +382,12 @@ def test_a_gap_below_the_normal_numbers_is_verified():
     model = LinearRegressor("huber", C=2e-4).fit(X, t)
     assert 0.0 < model.certificate_.gap < 2.2e-308
     assert verify(model, X, t).certified and verify(model, X, t, exact=True).certified
+
+
+@pytest.mark.parametrize("loss", [EpsilonInsensitive, SquaredEpsilonInsensitive])
+def test_a_tube_far_wider_than_the_targets_is_an_exact_fit(loss):
+    rng = np.random.default_rng(0)
+    X, t = rng.standard_normal((30, 3)), 1e-300 * rng.standard_normal(30)
+    model = LinearRegressor(loss(1e10)).fit(X, t)
+    assert model.certificate_.certified and model.certificate_.primal == 0.0
+    assert verify(model, X, t).certified

@@ -211,8 +211,8 @@ def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
         keep(penalty.C, degree - (1 if penalty.l1_ratio == 1.0 else 2))
         if 0.0 < penalty.l1_ratio < 1.0:
             keep(penalty.l1_ratio / penalty.C, 1 - degree)
-    if degree == 2 and math.isfinite(loss.domain[1]):
-        keep(loss.domain[1], -1)
+    if loss.residual_constant > 0.0:
+        keep(loss.residual_constant, -1)
     return max(low, min(high, k)) if low <= high else 0
 
 

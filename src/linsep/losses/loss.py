@@ -136,6 +136,11 @@ class Loss(ABC):
         """Loss l' of residuals divided by 2^exponent; see ``degree``."""
         return self
 
+    @property
+    def residual_constant(self) -> float:
+        """Constant in the units of the residual, which ``in_units`` divides by 2^exponent; 0 if there is none."""
+        return 0.0
+
     def for_targets(self) -> Loss:
         """Return the loss that regression minimises: with centre 0, if it has a field ``centre``.
 

@@ -262,6 +262,10 @@ class EpsilonInsensitive(ResidualLoss):
         return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
 
     @property
+    def residual_constant(self) -> float:
+        return self.epsilon
+
+    @property
     def domain(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 

@@ -277,6 +277,10 @@ class Huber(ResidualLoss):
         return replace(self, width=math.ldexp(self.width, -exponent))
 
     @property
+    def residual_constant(self) -> float:
+        return self.width
+
+    @property
     def domain(self) -> tuple[float, float]:
         return (-self.width, self.width)
 
@@ -365,6 +369,10 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 
     def in_units(self, exponent: int) -> SquaredEpsilonInsensitive:
         return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
+
+    @property
+    def residual_constant(self) -> float:
+        return self.epsilon
 
     @property
     def curvature_bound(self) -> float:

@@ -79,6 +79,10 @@ class Scaled(Loss):
     def in_units(self, exponent: int) -> Scaled:
         return Scaled(self.loss.in_units(exponent), self.factor)
 
+    @property
+    def residual_constant(self) -> float:
+        return self.loss.residual_constant
+
     def for_targets(self) -> Scaled:
         return Scaled(self.loss.for_targets(), self.factor)
 
