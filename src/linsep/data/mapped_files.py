@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import memory_owner
 from linsep.errors import BadInput
 
 
@@ -37,7 +38,7 @@ def watch(X: Any) -> Any:
 
     Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`refuse_cut`.
     """
-    owner = _owner(X)
+    owner = _map_of(X)
     if owner is None:
         return X if isinstance(X, np.ndarray) or not sp.issparse(X) else _watch_sparse(X)
     refuse_cut(X)
@@ -50,7 +51,7 @@ def watch(X: Any) -> Any:
 def _watch_sparse(X: Any) -> Any:
     """Return X, or a matrix with watched values and copied indices, because kernels use indices as addresses."""
     parts = (X.data, X.indices, X.indptr) if X.format in ("csr", "csc") else ()
-    if not any(_owner(part) is not None for part in parts):
+    if not any(_map_of(part) is not None for part in parts):
         return X
     data, indices, indptr = map(watch, parts)
     copies = indices.copy(), indptr.copy()
@@ -61,7 +62,7 @@ def _watch_sparse(X: Any) -> Any:
 
 def refuse_cut(X: Any) -> None:
     """Raise if X is mapped from a file that is truncated now or was when it was read."""
-    owner = _owner(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
+    owner = _map_of(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
     if owner is None:
         return
     watched = isinstance(owner, _Watched)
@@ -83,9 +84,7 @@ def refuse_cut(X: Any) -> None:
     )
 
 
-def _owner(X: Any) -> Any:
+def _map_of(X: Any) -> Any:
     """Return the memory map that X is part of, or None."""
-    base = X
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return base if isinstance(base, _MAPS) else None
+    owner = memory_owner(X)
+    return owner if isinstance(owner, _MAPS) else None
