@@ -157,16 +157,39 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
                         for part in parquet.iter_batches(rows, row_groups=[g], columns=wanted)
                     ),
                 )
-        elif head[:6] == b"ARROW1":
-            # Not memory-mapped: truncation of a mapped file would kill the process.
-            with pa.ipc.open_file(source) as reader:
-                rows = rows_of_batch(entries, len(reader.schema))
-                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-                yield reader.schema, lambda wanted: _slice(_validate(batches), rows)
         else:
-            with pa.ipc.open_stream(source) as reader:
-                rows = rows_of_batch(entries, len(reader.schema))
-                yield reader.schema, lambda wanted: _slice(_validate(reader), rows)
+            # Not memory-mapped: truncation of a mapped file would kill the process.
+            stream = head[:6] != b"ARROW1"
+            with pa.ipc.open_stream(source) if stream else pa.ipc.open_file(source) as reader:
+                schema = reader.schema
+            rows = rows_of_batch(entries, len(schema))
+            read = _stream_batches if stream else _file_batches
+            yield schema, lambda wanted: _slice(_validate(read(source, schema, wanted)), rows)
+
+
+def _stream_batches(source: Any, schema: Any, wanted: list[str]) -> Iterator[Any]:
+    """Yield the batches of an Arrow stream, with the wanted columns only."""
+    source.seek(0)
+    with arrow().ipc.open_stream(source, options=_options(schema, wanted)) as reader:
+        yield from reader
+
+
+def _file_batches(source: Any, schema: Any, wanted: list[str]) -> Iterator[Any]:
+    """Yield the batches of an Arrow file, with the wanted columns only; the bytes of the others are not read."""
+    ipc = arrow().ipc
+    with ipc.open_file(source, options=_options(schema, wanted)) as reader:
+        for number in range(reader.num_record_batches):
+            try:
+                records = reader.get_batch(number)
+            except MemoryError:  # possibly a damaged size: Arrow checks it if it reads all columns
+                with ipc.open_file(source) as whole:
+                    records = whole.get_batch(number).select(wanted)
+            yield records
+
+
+def _options(schema: Any, wanted: list[str]) -> Any:
+    fields = [schema.get_field_index(column) for column in wanted]
+    return arrow().ipc.IpcReadOptions(included_fields=fields)
 
 
 def _native(place: Any) -> Any:
