@@ -26,7 +26,7 @@ class _Watched:
         self.mapped = mapped
 
     @property
-    def cut(self) -> bool:
+    def truncated(self) -> bool:
         return self._watch.cut
 
 
@@ -36,12 +36,12 @@ _MAPS = (mmap.mmap, _Watched)
 def watch(X: Any) -> Any:
     """Return X, or a view of it that is safe to read if X is memory-mapped. Raise if the file is already too short.
 
-    Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`refuse_cut`.
+    Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`require_untruncated`.
     """
     owner = _map_of(X)
     if owner is None:
         return X if isinstance(X, np.ndarray) or not sp.issparse(X) else _watch_sparse(X)
-    refuse_cut(X)
+    require_untruncated(X)
     if isinstance(owner, _Watched):
         return X
     view = np.asarray(_Watched(X, owner))
@@ -55,12 +55,12 @@ def _watch_sparse(X: Any) -> Any:
         return X
     data, indices, indptr = map(watch, parts)
     copies = indices.copy(), indptr.copy()
-    refuse_cut(indices)
-    refuse_cut(indptr)
+    require_untruncated(indices)
+    require_untruncated(indptr)
     return type(X)((data, *copies), shape=X.shape)
 
 
-def refuse_cut(X: Any) -> None:
+def require_untruncated(X: Any) -> None:
     """Raise if X is mapped from a file that is truncated now or was when it was read."""
     owner = _map_of(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
     if owner is None:
@@ -71,7 +71,7 @@ def refuse_cut(X: Any) -> None:
         size = mapped.size()
     except (OSError, ValueError):  # an anonymous map, not of a file
         return
-    if size >= len(mapped) and not (watched and owner.cut):
+    if size >= len(mapped) and not (watched and owner.truncated):
         return
     what = (
         f"is shorter now than when it was mapped ({size:,} bytes, not {len(mapped):,})"

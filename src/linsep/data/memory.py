@@ -18,7 +18,7 @@ from linsep.data.block import Block
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
 from linsep.data.location import Location
-from linsep.data.mapped_files import refuse_cut
+from linsep.data.mapped_files import require_untruncated
 from linsep.data.ordered_sum import add_up
 from linsep.data.targets import Targets
 from linsep.data.threads import usable_threads
@@ -49,7 +49,7 @@ def _converted(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr().astype(kind, copy=False)
     found = np.ascontiguousarray(X, dtype=kind)
-    refuse_cut(X)
+    require_untruncated(X)
     return found
 
 

@@ -170,7 +170,7 @@ class Classification(ByScores):
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Return rows, column names and labels, read as ``fit`` reads them."""
         owner = type(self).__name__
-        rows, names = inputs.stored_or_rows(X, owner)
+        rows, names = inputs.rows_or_scan(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         return rows, names, known.classes[known.codes.astype(np.intp)]
 
@@ -184,11 +184,11 @@ class Classification(ByScores):
         if isinstance(self.class_weight, str) or parameters.uneven(self):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
-        rows, _ = inputs.stored_or_rows(X, owner)
+        rows, _ = inputs.rows_or_scan(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         if len(known.classes) > 2:
             return None
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known, inputs.weights(weight, rows.shape[0]), self.class_weight, owner
         )
         classes = {"classes_": known.classes}

@@ -23,7 +23,7 @@ from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.mapped_files import refuse_cut
+from linsep.data.mapped_files import require_untruncated
 from linsep.errors import (
     BadInput,
     ConvergenceWarning,
@@ -100,7 +100,7 @@ def solve(
                 fits = _train(recipe, subproblems, count, X, weight, start)
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
-        refuse_cut(X)
+        require_untruncated(X)
     except NonFinite:
         if not looked_at:
             refuse_nonfinite(X, names)
@@ -110,7 +110,9 @@ def solve(
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     except Exception:
-        refuse_cut(X)  # missing pages of a truncated file read as NaN, which may be the cause
+        require_untruncated(
+            X
+        )  # missing pages of a truncated file read as NaN, which may be the cause
         raise
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]

@@ -378,7 +378,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Return rows, column names and targets, read as ``fit`` reads them."""
-        rows, names = inputs.stored_or_rows(X, type(self).__name__)
+        rows, names = inputs.rows_or_scan(X, type(self).__name__)
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:

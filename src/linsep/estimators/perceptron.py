@@ -175,7 +175,7 @@ class Perceptron(ByScores):
         rows, names = inputs.rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         weight = inputs.weights(sample_weight, rows.shape[0])
-        weight = labels.weigh(known, weight, self.class_weight, owner)
+        weight = labels.combined_weights(known, weight, self.class_weight, owner)
         used = None
         if weight is not None and not weight.all():
             used = np.flatnonzero(weight)
@@ -271,7 +271,7 @@ class Perceptron(ByScores):
                 "The bounds are for updates without weights. With weights between a and b there are at most (b/a)^2 "
                 "times as many updates: take the bounds of a Perceptron fitted without weights."
             )
-        rows = readable(inputs.rows_again(self, X))
+        rows = readable(inputs.validate_new_rows(self, X))
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
         k = len(known.classes)

@@ -16,7 +16,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.mapped_files import refuse_cut, watch
+from linsep.data.mapped_files import require_untruncated, watch
 from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
@@ -106,7 +106,7 @@ def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) 
     """Return ``work(model, rows, number of the first row)`` for all rows: in one call in memory, by blocks on disk."""
     if location_of(X) is not Location.DISK:
         found = work(model, X, 0)
-        refuse_cut(X)
+        require_untruncated(X)
         return found
     try:
         return np.concatenate([work(model, block, at.start) for at, block in row_blocks(X)])
@@ -125,7 +125,7 @@ def _prepare_rows(model: Any, X: Any) -> Any:
         or X.shape[1] != state["n_features_in_"]
         or not X.shape[0]
     ):
-        return inputs.rows_again(model, X)
+        return inputs.validate_new_rows(model, X)
     return watch(X)
 
 

@@ -254,7 +254,7 @@ class SGDClassifier(ByScores):
         owner, plan, recipe = type(self).__name__, self._plan(), self._recipe()
         rows, names = inputs.rows(X, owner)
         known_labels = labels.encode(y, rows.shape[0], owner)
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
         )
         began = perf_counter()
@@ -402,9 +402,9 @@ class SGDClassifier(ByScores):
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
-        rows = inputs.rows_again(self, X)
+        rows = inputs.validate_new_rows(self, X)
         known_labels = labels.encode_as(self.classes_, y, rows.shape[0], owner)
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
         )
         held = vars(self).get("validation_rows_", ())

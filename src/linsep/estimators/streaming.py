@@ -84,7 +84,7 @@ def portion(
         if names is not None:
             settled["feature_names_in_"] = names
     else:
-        rows, names, settled = inputs.rows_again(model, X), None, {}
+        rows, names, settled = inputs.validate_new_rows(model, X), None, {}
     rows = readable(rows)
     refuse_nonfinite(rows, names)
     known = labels.encode_as(expected, y, rows.shape[0], owner)

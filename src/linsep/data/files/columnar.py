@@ -34,7 +34,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnSettings:
     """Column settings of the caller: the target, columns to ignore, and types."""
 
     target: str | None
@@ -59,32 +59,32 @@ class Asked:
 
 
 @contextmanager
-def columnar_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
+def columnar_records(file: DataFile, settings: ColumnSettings, entries: int) -> Iterator[Records]:
     """Open a Parquet or Arrow file as records, with about ``entries`` numbers per batch."""
     name = str(file)
     with explained_arrow(name), _open_columnar(file, entries) as (schema, read):
         extra = directory_columns(file, schema.names)
-        ask.check([*schema.names, *(column for column, *_ in extra)], name)
-        kinds = kinds_of(schema, ask, name)
-        wanted = [column for column in schema.names if column in kinds or column == ask.target]
-        records = Records(read(wanted), kinds, name, ask.types)
-        yield with_directory_columns(records, extra, ask)
+        settings.check([*schema.names, *(column for column, *_ in extra)], name)
+        kinds = kinds_of(schema, settings, name)
+        wanted = [column for column in schema.names if column in kinds or column == settings.target]
+        records = Records(read(wanted), kinds, name, settings.types)
+        yield with_directory_columns(records, extra, settings)
 
 
-def kinds_of(schema: Any, ask: Asked, name: str) -> dict[str, str]:
+def kinds_of(schema: Any, settings: ColumnSettings, name: str) -> dict[str, str]:
     """Return the kinds of the features of a schema; raise for types that are neither numbers, text nor times."""
     twice = [column for column in schema.names if schema.names.count(column) > 1]
     if twice:
         refuse(name, f"several columns are called {min(twice)!r}; rename them.")
     kinds = {}
     for column in schema:
-        kind = kind_of_arrow(column.type) if ask.is_read(column.name) else None
-        if column.name == ask.target and kind is None:
+        kind = kind_of_arrow(column.type) if settings.is_read(column.name) else None
+        if column.name == settings.target and kind is None:
             refuse(
                 name,
                 f"the target {column.name!r} holds {column.type}; it must hold one number, string or boolean per row.",
             )
-        if not ask.is_feature(column.name):
+        if not settings.is_feature(column.name):
             continue
         if kind is None:
             refuse(
@@ -102,15 +102,15 @@ def directory_columns(file: DataFile, names: Iterable[str]) -> Partition:
     return tuple(column for column in file.partition if column[0] not in own)
 
 
-def with_directory_columns(records: Records, extra: Partition, ask: Asked) -> Records:
+def with_directory_columns(records: Records, extra: Partition, settings: ColumnSettings) -> Records:
     """Return the records with the partition columns of the file appended."""
-    extra = tuple(column for column in extra if ask.is_read(column[0]))
+    extra = tuple(column for column in extra if settings.is_read(column[0]))
     if not extra:
         return records
     more = {
         column: STRING if kind == "string" else NUMBER
         for column, _, kind in extra
-        if column != ask.target
+        if column != settings.target
     }
     ours = {column for column, *_ in extra}
     return replace(
