@@ -181,7 +181,7 @@ class Classification(ByScores):
         which depend on the training rows and so differ from fold to fold.
         """
         owner = type(self).__name__
-        if isinstance(self.class_weight, str) or parameters.uneven(self):
+        if isinstance(self.class_weight, str) or parameters.has_feature_penalties(self):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
         rows, _ = inputs.rows_or_scan(X, owner)
@@ -206,7 +206,7 @@ class Classification(ByScores):
             return None
         if not np.array_equal(self.classes_, classes):
             return None
-        return fitting.earlier(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
+        return fitting.warm_start_matrix(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
 
     def _subproblems(
         self, loss: Loss | CoupledLoss, known: Any, opened: data.Opened, offset: Any

@@ -349,7 +349,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         rows, names = opened.rows, opened.names
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
         part, weight = _subproblem(recipe.loss, opened, self, offset), opened.weights()
-        start = fitting.earlier(self, (rows.shape[1] + 1, 1))
+        start = fitting.warm_start_matrix(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
         own = {"coef_": w, "intercept_": b, "n_iter_": max(1, math.ceil(fits[0].n_passes))}
@@ -383,7 +383,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
         """Return the problem that all models of a grid of C share, or None if each must be fitted separately."""
-        if parameters.uneven(self):
+        if parameters.has_feature_penalties(self):
             return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         opened = data.open(X, y, weight, type(self).__name__, numbers=True)

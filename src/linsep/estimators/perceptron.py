@@ -15,9 +15,9 @@ from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.judging import locate_nonfinite
 from linsep.estimators.keywords import explain_keywords
-from linsep.estimators.streaming import portion
+from linsep.estimators.sgd_certificates import locate_nonfinite
+from linsep.estimators.streaming import validated_batch
 from linsep.hyperplane import Hyperplane
 from linsep.online import (
     ORDERS,
@@ -228,7 +228,7 @@ class Perceptron(ByScores):
         self
         """
         settings = self._settings()
-        rows, known, weight, settled = portion(self, X, y, classes, sample_weight)
+        rows, known, weight, settled = validated_batch(self, X, y, classes, sample_weight)
         data = Memory(rows, n_threads=1)
         lengths = lengths_of(data, settings["fit_intercept"])
         positive = [1] if len(known.classes) == 2 else range(len(known.classes))

@@ -27,18 +27,18 @@ _PIECE = 1 << 17  # entries per task of a thread
 
 
 def scores(
-    model: Any, X: Any, mend: Callable[[Any, FloatArray], FloatArray] | None = None
+    model: Any, X: Any, correct: Callable[[Any, FloatArray], FloatArray] | None = None
 ) -> FloatArray:
     """Return the scores of the rows of X, (n, k): one column for two classes or a regression.
 
     A plain array or CSR matrix with the right number of columns, given to a model without column names, is
     multiplied without further checks. Anything else is validated and converted as in scikit-learn.
-    ``mend(rows, scores)`` may correct the scores.
+    ``correct(rows, scores)``, if given, returns the corrected scores.
     """
 
     def work(model: Any, rows: Any, first: int) -> FloatArray:
         Z = _scores(model, rows, first)
-        return Z if mend is None else mend(rows, Z)
+        return Z if correct is None else correct(rows, Z)
 
     return _by_blocks(work, model, _prepare_rows(model, X))
 
