@@ -263,7 +263,7 @@ def race(table: tables.Table, name: str, loss: str, asked: argparse.Namespace) -
 
     X, y = load(name)
     pairs = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-    court = SgdCertifier(X, y, loss, pairs)
+    certifier = SgdCertifier(X, y, loss, pairs)
     target = asked.target
     mine, gap = ours(X, y, pairs, loss, target)
     limit = min(asked.cap, max(5.0, FAR * mine))
@@ -285,7 +285,7 @@ def race(table: tables.Table, name: str, loss: str, asked: argparse.Namespace) -
             except Capped:
                 spent, worst = time.process_time() - began, float("inf")
                 break
-            spent, worst = time.process_time() - began, court.worst(models, penalised)
+            spent, worst = time.process_time() - began, certifier.worst(models, penalised)
             if worst <= target:
                 break
         reached = who if worst <= target else f"{who} (not reached)"

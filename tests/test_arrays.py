@@ -1,9 +1,11 @@
 """What dense and sparse rows have in common."""
 
+import mmap
+
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import dense, n_entries, squares, stack_rows
+from linsep.arrays import dense, memory_owner, n_entries, squares, stack_rows
 
 
 def test_rows_one_below_another_keep_their_storage():
@@ -22,3 +24,9 @@ def test_dense_and_sparse_rows_give_the_same_numbers():
     assert sp.issparse(squares(rows)) and np.array_equal(squares(rows).toarray(), squares(A))
     assert np.array_equal(squares(A), A**2)
     assert (n_entries(A), n_entries(rows)) == (4, 2)
+
+
+def test_the_owner_of_memory_is_behind_all_views(tmp_path):
+    mapped = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(4, 3))
+    assert isinstance(memory_owner(np.asarray(mapped)[1:, ::2].T), mmap.mmap)
+    assert memory_owner(np.eye(3)[1:]) is None

@@ -13,6 +13,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+#: NumPy types whose values float32 represents exactly
+EXACT_IN_FLOAT32 = (
+    *("bool", "int8", "uint8", "int16", "uint16"),
+    *("float16", "bfloat16", "float32"),
+)
+
 
 def stack_rows(parts: Sequence[Any]) -> Any:
     """Concatenate parts along the rows, dense or CSR; None if they are None."""
@@ -29,6 +35,13 @@ def dense(X: Any) -> Any:
 def squares(X: Any) -> Any:
     """Elementwise squares of X, sparse if X is."""
     return X.multiply(X) if sp.issparse(X) else X * X
+
+
+def memory_owner(X: Any) -> Any:
+    """Return the object that owns the memory of X: the last one in its chain of ``base`` attributes."""
+    while isinstance(X, np.ndarray):
+        X = X.base
+    return X
 
 
 def n_entries(X: Any) -> int:

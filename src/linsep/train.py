@@ -174,14 +174,14 @@ def _solve(
         coupled = _coupled_problem(recipe, recipe.loss, data)
         job.owner = coupled
         if needs_local_rows(coupled, recipe.solver):
-            return _solve(recipe, data.to_memory(), start, job)
+            return _solve(recipe, data.to_local(), start, job)
         name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
         return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     job.owner = problem
     if needs_local_rows(problem, recipe.solver):
-        return _solve(recipe, data.to_memory(), start, job)
+        return _solve(recipe, data.to_local(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     solution = _run(solver, problem, theta, stop, seed)

@@ -13,6 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import read_table, scan
+from linsep.data.files.datafile import DataFile
+from linsep.data.files.formats import Reading, open_records
 from linsep.errors import BadFile, BadInput
 
 PLAIN = b"a,b,y\n1,2.5,no\n3,-4e1,yes\n5,.5,no\n"
@@ -142,6 +144,24 @@ def test_columnar_types(ending, tmp_path):
         _write(pa.table({**wrong, "y": [1, 2]}), path)
         with pytest.raises(BadFile, match=r"column '[it]' "):
             scan(path, target="y")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "file", "stream"])
+def test_ignored_columns_are_not_read(kind, tmp_path):
+    """The batches hold the features and the target alone, in file order, whatever the order of the settings."""
+    path = tmp_path / ("rows.parquet" if kind == "parquet" else "rows.arrow")
+    table = pa.table({"a": [1.0, 2.0], "text": ["u" * 999, "v"], "y": [0, 1], "b": [3, 4]})
+    if kind == "parquet":
+        pq.write_table(table, path)
+    else:
+        new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+        with new(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=1)
+    how = Reading(ignore=("text",))
+    form = "parquet" if kind == "parquet" else "arrow"
+    with open_records(DataFile(str(path)), form, "y", how) as records:
+        found = pa.Table.from_batches(records.batches)
+    assert found.equals(table.drop_columns(["text"]))
 
 
 def _write(table, path):

@@ -23,8 +23,7 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.data import Disk, Memory
-from linsep.data import strided_sample as shelf
+from linsep.data import Disk, Memory, strided_sample
 from linsep.errors import BadInput, CertificateError, Refused
 
 N, D = 30_000, 24  # two blocks of float64 and more
@@ -289,12 +288,14 @@ def test_a_step_reads_the_rows_once(table, npy):
 
 
 def test_a_shelf_has_one_row_of_eight_whatever_the_portions():
-    whole = shelf.between(0, 10_003)
+    whole = strided_sample.between(0, 10_003)
     assert (np.diff(whole // 8) == 1).all() and len(set(whole[:64] % 8)) == 8
     cuts = [0, 1, 7, 8, 8, 23, 4000, 10_003]
-    assert np.array_equal(whole, np.concatenate([shelf.between(*cut) for cut in pairwise(cuts)]))
-    assert np.array_equal(shelf.places(whole), np.arange(len(whole)))
-    assert shelf.places(whole + 1) is None
+    assert np.array_equal(
+        whole, np.concatenate([strided_sample.between(*cut) for cut in pairwise(cuts)])
+    )
+    assert np.array_equal(strided_sample.positions(whole), np.arange(len(whole)))
+    assert strided_sample.positions(whole + 1) is None
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -316,7 +317,7 @@ def test_rows_of_the_shelf_are_those_of_the_table(table, tmp_path):
     X = np.where(np.abs(table[0]) < 1.0, 0.0, table[0])[:5001]
     np.save(tmp_path / "all.npy", np.column_stack([table[1][:5001], X]))
     dump_svmlight_file(sp.csr_matrix(X), table[1][:5001], str(tmp_path / "rows.svm"))
-    some = shelf.between(0, 5001)[3::2]
+    some = strided_sample.between(0, 5001)[3::2]
     for name, target in (("all.npy", 0), ("rows.svm", None)):
         with scan(tmp_path / name, target=target, cache=tmp_path / "cache") as rows:
             found = rows.rows[some]

@@ -181,7 +181,7 @@ def test_labels_are_encoded_some_at_a_time(names):
     n = 150_000
     y = np.array(names, object)[np.random.default_rng(0).integers(0, len(names) - 1, n)]
     y[-1] = names[-1]
-    found = labels.known(y, n, "fit")
+    found = labels.encode_any(y, n, "fit")
     assert found.classes.tolist() == names
     assert (found.classes[found.codes.astype(int)] == y).all()
 

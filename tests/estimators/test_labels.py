@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from linsep.data.entrance.labels import Labels, encode, encode_as, weigh
+from linsep.data.entrance.labels import Labels, combined_weights, encode, encode_as
 from linsep.errors import BadInput
 
 TWO = {
@@ -144,20 +144,20 @@ def three() -> Labels:
 
 
 def test_no_weights_are_none():
-    assert weigh(three(), None, None, "Model") is None
+    assert combined_weights(three(), None, None, "Model") is None
 
 
 def test_class_weights_multiply_sample_weights():
     s = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    both = weigh(three(), s, {"a": 2.0, "c": 0.5}, "Model")
+    both = combined_weights(three(), s, {"a": 2.0, "c": 0.5}, "Model")
     np.testing.assert_array_equal(both, [2.0, 4.0, 3.0, 2.0, 2.5, 3.0])
-    assert weigh(three(), s, None, "Model") is s
+    assert combined_weights(three(), s, None, "Model") is s
 
 
 @pytest.mark.parametrize("s", [None, np.array([1.0, 0.0, 3.0, 4.0, 5.0, 6.0])])
 def test_balanced_makes_the_totals_equal(s):
     labels = three()
-    both = weigh(labels, s, "balanced", "Model")
+    both = combined_weights(labels, s, "balanced", "Model")
     totals = np.bincount(labels.codes, weights=both)
     np.testing.assert_allclose(totals, (6.0 if s is None else s.sum()) / 3, rtol=1e-14)
 
@@ -178,7 +178,7 @@ BAD_CLASS_WEIGHTS = {
 def test_bad_class_weight(name):
     class_weight, words = BAD_CLASS_WEIGHTS[name]
     with pytest.raises(BadInput) as error:
-        weigh(three(), None, class_weight, "Model")
+        combined_weights(three(), None, class_weight, "Model")
     for word in words:
         assert word in str(error.value)
 
@@ -187,10 +187,10 @@ def test_bad_class_weight(name):
 def test_a_class_without_weight_is_refused(class_weight):
     s = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
     with pytest.raises(BadInput, match="class 'b' is zero") as error:
-        weigh(three(), s, class_weight, "Model")
+        combined_weights(three(), s, class_weight, "Model")
     assert "leave those rows out" in str(error.value)
 
 
 def test_products_of_weights_that_are_too_large():
     with pytest.raises(BadInput, match="overflow"):
-        weigh(three(), np.full(6, 1e60), {"a": 1e60}, "Model")
+        combined_weights(three(), np.full(6, 1e60), {"a": 1e60}, "Model")

@@ -319,7 +319,7 @@ def test_support_vectors_of_sparse_rows_and_frames():
 
 
 def test_too_many_support_vectors_are_not_kept(tuned):
-    tuned(support_kept=10)
+    tuned(support_entries=10)
     model = LinearSVC(loss="squared_hinge").fit(X, Y)
     assert len(model.support_)
     with pytest.raises(AttributeError, match=r"X\[model.support_\]"):

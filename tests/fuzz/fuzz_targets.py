@@ -406,7 +406,7 @@ class Cache(Target):
             None if names is None else names.tolist(),
             scanned.y.tolist(),
         ]
-        for rows in (scanned.rows, scanned.rows.aside):
+        for rows in (scanned.rows, scanned.rows.sample_copy):
             for place, block in rows.blocks():
                 dense = block.toarray() if rows.sparse else block
                 found += [place, dense.dtype.str, dense.shape, dense.tobytes()]

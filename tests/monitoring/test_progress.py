@@ -165,7 +165,7 @@ class Terminal(io.StringIO):
 def test_a_bar_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     file = Terminal()
-    bar = bars._surface(file)
+    bar = bars._display(file)
     assert isinstance(bar, bars.Bar)
     outer, inner = Job("[bold]tune", total=2), Job("fit", tol=1e-6)
     inner.passes, inner.primal, inner.dual = 7.0, 1.001, 1.0
@@ -179,20 +179,20 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
 def test_without_rich_there_are_lines(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert isinstance(bars._surface(Terminal()), bars.Lines)
+    assert isinstance(bars._display(Terminal()), bars.Lines)
     monkeypatch.undo()
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(bars._surface(Terminal()), bars.Lines)
+    assert isinstance(bars._display(Terminal()), bars.Lines)
 
 
 def test_how_much_is_done(board):
     outer, inner = Job("tune", total=4), Job("fit", tol=1e-6)
-    assert bars.share([outer]) == 0.0 and bars.share([inner]) is None
+    assert bars.completed_fraction([outer]) == 0.0 and bars.completed_fraction([inner]) is None
     inner.primal, inner.dual = 1.001, 1.0
-    assert bars.share([inner]) == pytest.approx(0.5, abs=1e-3)
+    assert bars.completed_fraction([inner]) == pytest.approx(0.5, abs=1e-3)
     outer.done = 2
-    assert bars.share([outer, inner]) == pytest.approx(0.625, abs=1e-3)
-    assert bars.share([Job("report"), inner]) is None
+    assert bars.completed_fraction([outer, inner]) == pytest.approx(0.625, abs=1e-3)
+    assert bars.completed_fraction([Job("report"), inner]) is None
     inner.primal = inner.dual = 0.0
     assert inner.gap == 0.0 and inner.share == 1.0
 

@@ -38,7 +38,7 @@ PLACES = {
     "batches_piece": "linsep.tables.batches._PIECE",
     "batches_region": "linsep.tables.batches._REGION",
     "libsvm_chunk": "linsep.data.files.libsvm._CHUNK",
-    "support_kept": "linsep.estimators.support.KEPT",
+    "support_entries": "linsep.estimators.support.MAX_STORED_ENTRIES",
     "bars_first": "linsep.monitoring.bars.FIRST",
     "bars_look": "linsep.monitoring.bars._LOOK",
     "native_entries": "linsep.solvers.newton.native.ENTRIES",

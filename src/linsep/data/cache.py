@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.data import strided_sample as shelf
+from linsep.data import strided_sample
 from linsep.data.files.datafile import FULL, DataFile, unchanged
 from linsep.data.files.numeric import NumericBatch, NumericFiles
 from linsep.data.layout import GRAIN, rows_of_a_large_block
@@ -95,7 +95,7 @@ class Writer:
                 )
             rows = batch.X.astype(first.X.dtype, copy=False)
             self._files["rows"].write(rows)
-            self._files["shelf"].write(rows[self._on_shelf(rows)])
+            self._files["shelf"].write(rows[self._sampled_rows(rows)])
         self._n += batch.X.shape[0]
         if batch.weight is not None:
             self._weight.append(batch.weight)
@@ -118,15 +118,15 @@ class Writer:
         for name in ("rows", "shelf"):
             self._files[name] = PieceWriter(str(self._directory / name), piece)
 
-    def _on_shelf(self, X: Any) -> IntArray:
+    def _sampled_rows(self, X: Any) -> IntArray:
         """Return the rows of a batch that belong to the strided sample for pilots."""
-        return shelf.between(self._n, self._n + X.shape[0]) - self._n
+        return strided_sample.between(self._n, self._n + X.shape[0]) - self._n
 
     def _add_sparse(self, X: Any) -> None:
         if len(X.indices):
             self._widest = max(self._widest, int(X.indices.max()) + 1)
             self._lowest = min(self._lowest, int(X.indices.min()))
-        for name, rows in (("", X), ("shelf-", X[self._on_shelf(X)])):
+        for name, rows in (("", X), ("shelf-", X[self._sampled_rows(X)])):
             self._files[name + "values"].write(rows.data)
             self._files[name + "columns"].write(rows.indices.astype(np.int32))
         self._lengths.append(smallest(np.diff(X.indptr)))
@@ -202,16 +202,16 @@ def open_cache(directory: Path) -> Opened:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged from error
     names, n, d, dtype = (manifest[name] for name in ("names", "n", "d", "dtype"))
-    aside = shelf.between(0, n)
+    sampled = strided_sample.between(0, n)
     rows: StoredRows
     few: StoredRows
     if manifest["sparse"]:
         shift, lengths = manifest["shift"], vectors["lengths"]
-        own, starts = RowStarts(lengths[aside]), RowStarts(lengths)
+        own, starts = RowStarts(lengths[sampled]), RowStarts(lengths)
         few = CsrRows(files["shelf-values"], files["shelf-columns"], own, d, dtype, shift)
         rows = CsrRows(files["values"], files["columns"], starts, d, dtype, shift, few)
     else:
-        few = DenseRows([files["shelf"]], [len(aside)], d, dtype)
+        few = DenseRows([files["shelf"]], [len(sampled)], d, dtype)
         rows = DenseRows([files["rows"]], [n], d, dtype, few)
     return rows, vectors.get("y"), vectors.get("weight"), None if names is None else tuple(names)
 

@@ -155,7 +155,7 @@ class Dataset(ABC):
         """Return whether the rows are on a cluster and this machine has neither memory nor a directory for them."""
         return False
 
-    def to_memory(self) -> Dataset:
+    def to_local(self) -> Dataset:
         """Copy all rows to this machine, for methods that need more than sums. The caller closes the copy.
 
         The copy is in memory, or on disk if the rows are on a cluster and too many for memory.

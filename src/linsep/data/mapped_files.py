@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import memory_owner
 from linsep.errors import BadInput
 
 
@@ -25,7 +26,7 @@ class _Watched:
         self.mapped = mapped
 
     @property
-    def cut(self) -> bool:
+    def truncated(self) -> bool:
         return self._watch.cut
 
 
@@ -35,12 +36,12 @@ _MAPS = (mmap.mmap, _Watched)
 def watch(X: Any) -> Any:
     """Return X, or a view of it that is safe to read if X is memory-mapped. Raise if the file is already too short.
 
-    Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`refuse_cut`.
+    Lost pages read as NaN, which integers cannot represent: after reading integers, call :func:`require_untruncated`.
     """
-    owner = _owner(X)
+    owner = _map_of(X)
     if owner is None:
         return X if isinstance(X, np.ndarray) or not sp.issparse(X) else _watch_sparse(X)
-    refuse_cut(X)
+    require_untruncated(X)
     if isinstance(owner, _Watched):
         return X
     view = np.asarray(_Watched(X, owner))
@@ -50,18 +51,18 @@ def watch(X: Any) -> Any:
 def _watch_sparse(X: Any) -> Any:
     """Return X, or a matrix with watched values and copied indices, because kernels use indices as addresses."""
     parts = (X.data, X.indices, X.indptr) if X.format in ("csr", "csc") else ()
-    if not any(_owner(part) is not None for part in parts):
+    if not any(_map_of(part) is not None for part in parts):
         return X
     data, indices, indptr = map(watch, parts)
     copies = indices.copy(), indptr.copy()
-    refuse_cut(indices)
-    refuse_cut(indptr)
+    require_untruncated(indices)
+    require_untruncated(indptr)
     return type(X)((data, *copies), shape=X.shape)
 
 
-def refuse_cut(X: Any) -> None:
+def require_untruncated(X: Any) -> None:
     """Raise if X is mapped from a file that is truncated now or was when it was read."""
-    owner = _owner(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
+    owner = _map_of(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
     if owner is None:
         return
     watched = isinstance(owner, _Watched)
@@ -70,7 +71,7 @@ def refuse_cut(X: Any) -> None:
         size = mapped.size()
     except (OSError, ValueError):  # an anonymous map, not of a file
         return
-    if size >= len(mapped) and not (watched and owner.cut):
+    if size >= len(mapped) and not (watched and owner.truncated):
         return
     what = (
         f"is shorter now than when it was mapped ({size:,} bytes, not {len(mapped):,})"
@@ -83,9 +84,7 @@ def refuse_cut(X: Any) -> None:
     )
 
 
-def _owner(X: Any) -> Any:
+def _map_of(X: Any) -> Any:
     """Return the memory map that X is part of, or None."""
-    base = X
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return base if isinstance(base, _MAPS) else None
+    owner = memory_owner(X)
+    return owner if isinstance(owner, _MAPS) else None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, memory_owner
 
 _SHORT = 1 << 20  # bytes up to which vectors stay in memory
 
@@ -60,7 +60,5 @@ def _make(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _map_of(values: npt.NDArray[Any]) -> mmap.mmap | None:
-    base: Any = values
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return base if isinstance(base, mmap.mmap) else None
+    owner = memory_owner(values)
+    return owner if isinstance(owner, mmap.mmap) else None

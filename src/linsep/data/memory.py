@@ -13,12 +13,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import EXACT_IN_FLOAT32, FloatArray, IntArray
 from linsep.data.block import Block
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
 from linsep.data.location import Location
-from linsep.data.mapped_files import refuse_cut
+from linsep.data.mapped_files import require_untruncated
 from linsep.data.ordered_sum import add_up
 from linsep.data.targets import Targets
 from linsep.data.threads import usable_threads
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
 MAX_COLUMNS = 2**31 - 2  # largest number of columns that the kernels support
 FILLED = 0.2  # fraction of nonzeros above which columns are stored densely
-_EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16")
 
 
 def _native(X: Any) -> bool:
@@ -46,11 +45,11 @@ def _native(X: Any) -> bool:
 
 def _converted(X: Any) -> Any:
     """Convert X (or some of its rows) to a layout the kernels read: float32 if that is exact, otherwise float64."""
-    kind = np.float32 if X.dtype.name in (*_EXACT_IN_SINGLE, "float32") else np.float64
+    kind = np.float32 if X.dtype.name in EXACT_IN_FLOAT32 else np.float64
     if sp.issparse(X):
         return X.tocsr().astype(kind, copy=False)
     found = np.ascontiguousarray(X, dtype=kind)
-    refuse_cut(X)
+    require_untruncated(X)
     return found
 
 

@@ -23,10 +23,10 @@ from linsep.data.layout import spans
 from linsep.interrupts import Cancelled, check, checking, slices
 
 _SHORT = 100_000  # length up to which vectors are added without a check for interrupts
-_PATIENCE = 0.05  # seconds between two checks for interrupts while a thread waits
+_POLL_SECONDS = 0.05  # seconds between two checks for interrupts while a thread waits
 
 
-class _Turn(NamedTuple):
+class _Span(NamedTuple):
     """A span of blocks that one thread processes."""
 
     parts: tuple[int, ...]  #: number of accumulators of each sum
@@ -34,16 +34,16 @@ class _Turn(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _turns(blocks: int, n_entries: int, sizes: tuple[int, ...]) -> tuple[_Turn, ...]:
+def _spans(blocks: int, n_entries: int, sizes: tuple[int, ...]) -> tuple[_Span, ...]:
     """Return the spans of the sum that has the fewest; the spans of the other sums subdivide them."""
     groups = [spans(blocks, n_entries, size) for size in sizes]
     starts = [[span.start for span in group] for group in groups]
-    turns = []
+    found = []
     for span in min(groups, key=len):
         firsts = [s[bisect_left(s, span.start) : bisect_left(s, span.stop)] for s in starts]
         own = tuple((k, tuple(bisect_right(first, k) - 1 for first in firsts)) for k in span)
-        turns.append(_Turn(tuple(map(len, firsts)), own))
-    return tuple(turns)
+        found.append(_Span(tuple(map(len, firsts)), own))
+    return tuple(found)
 
 
 def _add(total: FloatArray, part: FloatArray) -> None:
@@ -60,30 +60,30 @@ class _Total:
 
     def __init__(self, number: int, ahead: int) -> None:
         self.sums: list[FloatArray] = []
-        self._waiting: list[list[list[FloatArray]] | None] = [None] * number
+        self._pending: list[list[list[FloatArray]] | None] = [None] * number
         self._next, self._ahead, self._lock = 0, ahead, Condition()
 
-    def wait(self, turn: int) -> None:
-        """Block until ``turn`` is at most ``ahead`` spans beyond the first one not yet added, which bounds memory."""
-        while turn > self._next + self._ahead:
+    def wait(self, index: int) -> None:
+        """Block until ``index`` is at most ``ahead`` spans beyond the first one not yet added, which bounds memory."""
+        while index > self._next + self._ahead:
             check()
             with self._lock:
-                self._lock.wait(_PATIENCE)
+                self._lock.wait(_POLL_SECONDS)
 
-    def give_up(self) -> None:
+    def release_waiters(self) -> None:
         """Release all waiting threads, because a span failed and will never be added."""
-        self._ahead = len(self._waiting)
+        self._ahead = len(self._pending)
 
-    def add(self, turn: int, parts: list[list[FloatArray]]) -> None:
+    def add(self, index: int, parts: list[list[FloatArray]]) -> None:
         """Store the accumulators of one span, for each sum in order, and add all spans that are ready."""
         with self._lock:
             self._lock.notify_all()
-            self._waiting[turn] = parts
-            while self._next < len(self._waiting):
-                ready = self._waiting[self._next]
+            self._pending[index] = parts
+            while self._next < len(self._pending):
+                ready = self._pending[self._next]
                 if ready is None:
                     return
-                self._waiting[self._next] = None
+                self._pending[self._next] = None
                 self._next += 1
                 self.sums = self.sums or [own.pop(0) for own in ready]
                 for total, own in zip(self.sums, ready, strict=True):
@@ -97,24 +97,24 @@ def add_up(
     n_entries: int,
     openers: Sequence[Callable[[int], Block]],
     helpers: Callable[[], Executor],
-    room: float = math.inf,
+    memory_limit: float = math.inf,
 ) -> list[FloatArray]:
     """Return the sums over the blocks, added in block order; each thread takes the next unprocessed span.
 
     A thread that the operating system suspends delays at most one span. Each block is added to every sum while it is in
     the cache. ``openers`` has one function per thread, which opens block k. Memory holds about two accumulators per
-    thread; with ``room``, the total and at most that many bytes of accumulators.
+    thread; with ``memory_limit``, the total and at most that many bytes of accumulators.
     """
     functions, sizes = zip(*wanted, strict=True)
-    turns = _turns(blocks, n_entries, sizes)
-    parts_at_once = max(1, int(min(len(turns), room / (8 * sum(sizes)))))
-    total = _Total(len(turns), parts_at_once - 1)
+    all_spans = _spans(blocks, n_entries, sizes)
+    parts_at_once = max(1, int(min(len(all_spans), memory_limit / (8 * sum(sizes)))))
+    total = _Total(len(all_spans), parts_at_once - 1)
     take, running = count().__next__, True
 
     def walk(opened: Callable[[int], Block]) -> None:
-        while (turn := take()) < len(turns):
-            total.wait(turn)
-            counts, own = turns[turn]
+        while (index := take()) < len(all_spans):
+            total.wait(index)
+            counts, own = all_spans[index]
             parts = [
                 [np.zeros(size) for _ in range(number)]
                 for number, size in zip(counts, sizes, strict=True)
@@ -124,7 +124,7 @@ def add_up(
                 block = opened(k)
                 for fn, part, place in zip(functions, parts, places, strict=True):
                     fn(block, part[place])
-            total.add(turn, parts)
+            total.add(index, parts)
 
     def still_wanted() -> None:
         if not running:
@@ -135,10 +135,10 @@ def add_up(
             with checking(still_wanted):
                 walk(opened)
         except BaseException:
-            total.give_up()
+            total.release_waiters()
             raise
 
-    others = openers[1 : len(turns)]
+    others = openers[1 : len(all_spans)]
     tasks: list[Future[None]] = []
     try:
         tasks += [helpers().submit(help_with, opened) for opened in others]

@@ -22,14 +22,14 @@ class Scratch:
     """Reusable buffers, so that reading blocks does not allocate memory each time."""
 
     def __init__(self) -> None:
-        self._rooms: dict[int, Bytes] = {}
+        self._buffers: dict[int, Bytes] = {}
 
     def of(self, size: int, slot: int = 0) -> Bytes:
         """Return a buffer of ``size`` bytes, which overwrites the previous one of this slot."""
-        room = self._rooms.get(slot)
-        if room is None or len(room) < size:
-            room = self._rooms[slot] = np.empty(size, np.uint8)
-        return room[:size]
+        buffer = self._buffers.get(slot)
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[slot] = np.empty(size, np.uint8)
+        return buffer[:size]
 
 
 class PieceFile:
@@ -85,17 +85,17 @@ class PieceFile:
             low = start // self._piece * self._piece
             high = min(self.size, -(-stop // self._piece) * self._piece)
         size = high - low
-        room = np.empty(size, np.uint8) if scratch is None else scratch.of(size, slot)
-        self._fill(room, low)
+        buffer = np.empty(size, np.uint8) if scratch is None else scratch.of(size, slot)
+        self._fill(buffer, low)
         if unchecked:
-            self._check(room, low)
-        return room[start - low : stop - low]
+            self._check(buffer, low)
+        return buffer[start - low : stop - low]
 
     def _unchecked(self, start: int, stop: int) -> bool:
         return 0 in self._good[start // self._piece : -(-stop // self._piece)]
 
-    def _fill(self, room: Bytes, at: int) -> None:
-        view = room.data
+    def _fill(self, buffer: Bytes, at: int) -> None:
+        view = buffer.data
         while view:
             got = os.preadv(self._file, [view], self._skip + at)
             if got == 0:
@@ -105,13 +105,13 @@ class PieceFile:
                 )
             view, at = view[got:], at + got
 
-    def _check(self, room: Bytes, low: int) -> None:
+    def _check(self, buffer: Bytes, low: int) -> None:
         assert self._sums is not None
-        for first in range(0, len(room), self._piece):
+        for first in range(0, len(buffer), self._piece):
             number = (low + first) // self._piece
             if self._good[number]:
                 continue
-            if zlib.crc32(room[first : first + self._piece].data) != self._sums[number]:
+            if zlib.crc32(buffer[first : first + self._piece].data) != self._sums[number]:
                 raise BadInput(
                     f"{self.path} is damaged: piece {number} of the cache does not have the checksum it was "
                     "written with. Remove the cache (its .remove(), or delete the directory) and scan again."

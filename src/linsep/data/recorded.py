@@ -147,8 +147,8 @@ class Recorded(Dataset):
     def stays_remote(self) -> bool:
         return self._data.stays_remote()
 
-    def to_memory(self) -> Dataset:
-        return self._copy(self._data.to_memory())
+    def to_local(self) -> Dataset:
+        return self._copy(self._data.to_local())
 
     def columns(self, chosen: IntArray) -> Dataset:
         return self._copy(self._data.columns(chosen))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.arrays import IntArray, stack_rows
-from linsep.data import strided_sample as shelf
+from linsep.data import strided_sample
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.location import Location
 from linsep.data.pieces import PieceFile, Scratch
@@ -40,7 +40,7 @@ def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
 class StoredRows(ABC):
     """Base of matrices (n, d) on disk. ``X[a:b]`` and ``X[rows]`` read some rows into memory.
 
-    ``read_bytes`` counts the bytes read so far by all threads. ``aside`` is a separate copy of the strided
+    ``read_bytes`` counts the bytes read so far by all threads. ``sample_copy`` is a separate copy of the strided
     sample of the rows (``strided_sample.py``), or None.
     """
 
@@ -50,8 +50,8 @@ class StoredRows(ABC):
     dtype: np.dtype[Any]
     edges: Edges  #: row numbers where blocks begin, and n
 
-    def __init__(self, aside: StoredRows | None = None) -> None:
-        self.aside = aside
+    def __init__(self, sample_copy: StoredRows | None = None) -> None:
+        self.sample_copy = sample_copy
         self.read_bytes = 0
         self._counting = Lock()
 
@@ -101,18 +101,18 @@ class StoredRows(ABC):
         key = np.asarray(key)
         return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
-    def take(self, rows: IntArray, rooms: Sequence[Scratch] = ()) -> Any:
-        """Return the given rows, read by one thread per buffer in ``rooms``; blocks without any of them are skipped."""
+    def take(self, rows: IntArray, buffers: Sequence[Scratch] = ()) -> Any:
+        """Return the given rows, read by one thread per buffer; blocks without any of them are skipped."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
-            return self.take(rows[order], rooms)[np.argsort(order, kind="stable")]
-        places = None if self.aside is None else shelf.places(rows)
-        if places is not None:
-            return self._set_aside(places, rooms)
+            return self.take(rows[order], buffers)[np.argsort(order, kind="stable")]
+        positions = None if self.sample_copy is None else strided_sample.positions(rows)
+        if positions is not None:
+            return self._take_from_sample(positions, buffers)
         cuts = np.searchsorted(rows, self.edges)
         blocks = np.flatnonzero(np.diff(cuts))
         parts: list[Any] = [None] * len(blocks)
-        room = None if self.sparse else np.empty((len(rows), self.shape[1]), self.dtype)
+        out = None if self.sparse else np.empty((len(rows), self.shape[1]), self.dtype)
 
         def work(number: int) -> bool:
             k = blocks[number]
@@ -122,27 +122,27 @@ class StoredRows(ABC):
                 found = stack_rows([self.read(int(run[0]), int(run[-1]) + 1) for run in runs])
             else:
                 found = self.read(lo, hi, scratch())[mine - lo]
-            if room is None:
+            if out is None:
                 parts[number] = found
             else:
-                room[cuts[k] : cuts[k + 1]] = found
+                out[cuts[k] : cuts[k + 1]] = found
             return True
 
-        rooms = rooms or [Scratch()]
-        scratch = _each_thread(iter(rooms).__next__)
-        in_parallel(work, len(blocks), len(rooms))
-        if room is not None:
-            return room
+        buffers = buffers or [Scratch()]
+        scratch = _each_thread(iter(buffers).__next__)
+        in_parallel(work, len(blocks), len(buffers))
+        if out is not None:
+            return out
         if len(parts) > 1:
             return stack_rows(parts)
         return parts[0] if parts else self.read(0, 0)
 
-    def _set_aside(self, places: IntArray, rooms: Sequence[Scratch]) -> Any:
+    def _take_from_sample(self, positions: IntArray, buffers: Sequence[Scratch]) -> Any:
         """Return rows from the strided sample, by their positions in it."""
-        assert self.aside is not None
-        before = self.aside.read_bytes
-        found = self.aside.take(places, rooms)
-        self._count(self.aside.read_bytes - before)
+        assert self.sample_copy is not None
+        before = self.sample_copy.read_bytes
+        found = self.sample_copy.take(positions, buffers)
+        self._count(self.sample_copy.read_bytes - before)
         return found
 
     def fingerprint(self) -> list[Any]:
@@ -159,15 +159,15 @@ class StoredRows(ABC):
         """Raise if a file has changed since it was opened."""
         for file in self.files():
             file.refuse_change()
-        if self.aside is not None:
-            self.aside.refuse_change()
+        if self.sample_copy is not None:
+            self.sample_copy.refuse_change()
 
     def close(self) -> None:
         """Close the files."""
         for file in self.files():
             file.close()
-        if self.aside is not None:
-            self.aside.close()
+        if self.sample_copy is not None:
+            self.sample_copy.close()
 
 
 class DenseRows(StoredRows):
@@ -179,9 +179,9 @@ class DenseRows(StoredRows):
         heights: list[int],
         d: int,
         dtype: npt.DTypeLike,
-        aside: StoredRows | None = None,
+        sample_copy: StoredRows | None = None,
     ) -> None:
-        super().__init__(aside)
+        super().__init__(sample_copy)
         self._files, self.dtype = parts, np.dtype(dtype)
         self._starts = np.cumsum([0, *heights])
         self.shape = int(self._starts[-1]), d
@@ -214,9 +214,9 @@ class DenseRows(StoredRows):
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         d, parts = self.shape[1], list[Any]()
         for file, first, last in self._in_files(lo, hi):
-            room = file.read(first, last, scratch, len(parts))
-            self._count(len(room))
-            parts.append(room.view(self.dtype).reshape(-1, d))
+            buffer = file.read(first, last, scratch, len(parts))
+            self._count(len(buffer))
+            parts.append(buffer.view(self.dtype).reshape(-1, d))
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, d), self.dtype)
@@ -236,9 +236,9 @@ class CsrRows(StoredRows):
         d: int,
         dtype: npt.DTypeLike,
         shift: int = 0,
-        aside: StoredRows | None = None,
+        sample_copy: StoredRows | None = None,
     ) -> None:
-        super().__init__(aside)
+        super().__init__(sample_copy)
         self._values, self._columns, self._starts = values, columns, starts
         self.dtype, self._shift = np.dtype(dtype), shift
         self.shape = starts.n, d

@@ -171,7 +171,7 @@ class Classification(ByScores):
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Return rows, column names and labels, read as ``fit`` reads them."""
         owner = type(self).__name__
-        rows, names = inputs.stored_or_rows(X, owner)
+        rows, names = inputs.rows_or_scan(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         return rows, names, known.classes[known.codes.astype(np.intp)]
 
@@ -182,14 +182,14 @@ class Classification(ByScores):
         which depend on the training rows and so differ from fold to fold.
         """
         owner = type(self).__name__
-        if isinstance(self.class_weight, str) or parameters.uneven(self):
+        if isinstance(self.class_weight, str) or parameters.has_feature_penalties(self):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
-        rows, _ = inputs.stored_or_rows(X, owner)
+        rows, _ = inputs.rows_or_scan(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         if len(known.classes) > 2:
             return None
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known, inputs.weights(weight, rows.shape[0]), self.class_weight, owner
         )
         classes = {"classes_": known.classes}
@@ -207,7 +207,7 @@ class Classification(ByScores):
             return None
         if not np.array_equal(self.classes_, classes):
             return None
-        return fitting.earlier(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
+        return fitting.warm_start_matrix(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
 
     def _subproblems(
         self, loss: Loss | CoupledLoss, known: Any, opened: data.Opened, offset: Any

@@ -23,7 +23,7 @@ from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.mapped_files import refuse_cut
+from linsep.data.mapped_files import require_untruncated
 from linsep.errors import (
     BadInput,
     ConvergenceWarning,
@@ -91,8 +91,8 @@ def solve(
     asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
     recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
     # On a cluster the workers searched for NaN when the rows were opened.
-    looked_at = location_of(X) is Location.CLUSTER
-    if not looked_at and n_entries(X) <= _SCAN_LIMIT:
+    already_checked = location_of(X) is Location.CLUSTER
+    if not already_checked and n_entries(X) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
         if count > 1:
@@ -100,9 +100,9 @@ def solve(
                 fits = _train(recipe, subproblems, count, X, weight, start)
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
-        refuse_cut(X)
+        require_untruncated(X)
     except NonFinite:
-        if not looked_at:
+        if not already_checked:
             refuse_nonfinite(X, names)
         raise  # X is finite, but the objective overflows
     except MemoryError as error:
@@ -110,7 +110,9 @@ def solve(
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     except Exception:
-        refuse_cut(X)  # missing pages of a truncated file read as NaN, which may be the cause
+        require_untruncated(
+            X
+        )  # missing pages of a truncated file read as NaN, which may be the cause
         raise
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]
@@ -192,7 +194,7 @@ def _train(
             X = data.X  # a small X in another layout is converted once for all subproblems
             found = _train_on(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
-            found = _by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
+            found = _certify_by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
         fits.append(with_factor(factor, _in_user_units(units, found, own), share))
         if count > 1:
             advance(len(fits))
@@ -223,7 +225,9 @@ def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
     )
 
 
-def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: float) -> Fit:
+def _certify_by_relaxation(
+    found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: float
+) -> Fit:
     """Certify an uncertified regression by a simpler problem (a relaxation); return ``found`` if that fails too."""
     recipe = found.recipe
     unlimited = found.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
@@ -341,7 +345,7 @@ def coefficient_matrix(model: Any) -> FloatArray:
     return np.vstack([np.atleast_2d(dense_coef(model)).T, np.atleast_1d(model.intercept_)])
 
 
-def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
+def warm_start_matrix(model: Any, shape: tuple[int, int]) -> FloatArray | None:
     """Return W of the previous fit for a warm start, or None if ``warm_start`` is not set or the shape differs."""
     if not model.warm_start or "coef_" not in vars(model):
         return None

@@ -349,7 +349,7 @@ class LinearRegressor(ExplainsParameters, ShowsCertificate, RegressorMixin, Base
         rows, names = opened.rows, opened.names
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
         part, weight = _subproblem(recipe.loss, opened, self, offset), opened.weights()
-        start = fitting.earlier(self, (rows.shape[1] + 1, 1))
+        start = fitting.warm_start_matrix(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
         own = {"coef_": w, "intercept_": b, "n_iter_": max(1, math.ceil(fits[0].n_passes))}
@@ -378,12 +378,12 @@ class LinearRegressor(ExplainsParameters, ShowsCertificate, RegressorMixin, Base
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Return rows, column names and targets, read as ``fit`` reads them."""
-        rows, names = inputs.stored_or_rows(X, type(self).__name__)
+        rows, names = inputs.rows_or_scan(X, type(self).__name__)
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
         """Return the problem that all models of a grid of C share, or None if each must be fitted separately."""
-        if parameters.uneven(self):
+        if parameters.has_feature_penalties(self):
             return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         opened = data.open(X, y, weight, type(self).__name__, numbers=True)

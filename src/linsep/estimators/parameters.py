@@ -49,7 +49,7 @@ def _solver(given: Any) -> str:
     return given
 
 
-def uneven(model: Any) -> bool:
+def has_feature_penalties(model: Any) -> bool:
     """Return whether the parameters specify a penalty that differs between features."""
     return any(getattr(model, name, None) is not None for name in _BY_FEATURE)
 
@@ -63,7 +63,7 @@ def tolerance(given: Any) -> float:
 
 def for_features(model: Any, recipe: Recipe, d: int, names: Any) -> Recipe:
     """Return the recipe with ``penalty_factor`` and ``feature_groups`` resolved to the d features and their names."""
-    if not uneven(model):
+    if not has_feature_penalties(model):
         return recipe
     factor, groups = (getattr(model, name, None) for name in _BY_FEATURE)
     return replace(recipe, penalty=resolve(recipe.penalty, factor, groups, d, names))

@@ -15,9 +15,9 @@ from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.judging import locate_nonfinite
 from linsep.estimators.keywords import explain_keywords
-from linsep.estimators.streaming import portion
+from linsep.estimators.sgd_certificates import locate_nonfinite
+from linsep.estimators.streaming import validated_batch
 from linsep.hyperplane import Hyperplane
 from linsep.online import (
     ORDERS,
@@ -175,7 +175,7 @@ class Perceptron(ByScores):
         rows, names = inputs.rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         weight = inputs.weights(sample_weight, rows.shape[0])
-        weight = labels.weigh(known, weight, self.class_weight, owner)
+        weight = labels.combined_weights(known, weight, self.class_weight, owner)
         used = None
         if weight is not None and not weight.all():
             used = np.flatnonzero(weight)
@@ -228,7 +228,7 @@ class Perceptron(ByScores):
         self
         """
         settings = self._settings()
-        rows, known, weight, settled = portion(self, X, y, classes, sample_weight)
+        rows, known, weight, settled = validated_batch(self, X, y, classes, sample_weight)
         data = Memory(rows, n_threads=1)
         lengths = lengths_of(data, settings["fit_intercept"])
         positive = [1] if len(known.classes) == 2 else range(len(known.classes))
@@ -271,7 +271,7 @@ class Perceptron(ByScores):
                 "The bounds are for updates without weights. With weights between a and b there are at most (b/a)^2 "
                 "times as many updates: take the bounds of a Perceptron fitted without weights."
             )
-        rows = readable(inputs.rows_again(self, X))
+        rows = readable(inputs.validate_new_rows(self, X))
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
         k = len(known.classes)

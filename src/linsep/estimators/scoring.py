@@ -16,7 +16,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.data.mapped_files import refuse_cut, watch
+from linsep.data.mapped_files import require_untruncated, watch
 from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
@@ -27,18 +27,18 @@ _PIECE = 1 << 17  # entries per task of a thread
 
 
 def scores(
-    model: Any, X: Any, mend: Callable[[Any, FloatArray], FloatArray] | None = None
+    model: Any, X: Any, correct: Callable[[Any, FloatArray], FloatArray] | None = None
 ) -> FloatArray:
     """Return the scores of the rows of X, (n, k): one column for two classes or a regression.
 
     A plain array or CSR matrix with the right number of columns, given to a model without column names, is
     multiplied without further checks. Anything else is validated and converted as in scikit-learn.
-    ``mend(rows, scores)`` may correct the scores.
+    ``correct(rows, scores)``, if given, returns the corrected scores.
     """
 
     def work(model: Any, rows: Any, first: int) -> FloatArray:
         Z = _scores(model, rows, first)
-        return Z if mend is None else mend(rows, Z)
+        return Z if correct is None else correct(rows, Z)
 
     return _by_blocks(work, model, _prepare_rows(model, X))
 
@@ -106,7 +106,7 @@ def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) 
     """Return ``work(model, rows, number of the first row)`` for all rows: in one call in memory, by blocks on disk."""
     if location_of(X) is not Location.DISK:
         found = work(model, X, 0)
-        refuse_cut(X)
+        require_untruncated(X)
         return found
     try:
         return np.concatenate([work(model, block, at.start) for at, block in row_blocks(X)])
@@ -125,7 +125,7 @@ def _prepare_rows(model: Any, X: Any) -> Any:
         or X.shape[1] != state["n_features_in_"]
         or not X.shape[0]
     ):
-        return inputs.rows_again(model, X)
+        return inputs.validate_new_rows(model, X)
     return watch(X)
 
 

@@ -117,4 +117,4 @@ def _where_decidable(data: Dataset, method: str) -> Dataset:
     """Return the data on a cluster, copied to memory if they are wide or sparse or the method is "lp"."""
     if data.d <= WIDE and method != "lp" and not data.sparse:
         return data
-    return data.to_memory()
+    return data.to_local()

@@ -17,7 +17,7 @@ from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput
-from linsep.estimators import fitting, judging, parameters, streaming
+from linsep.estimators import fitting, parameters, sgd_certificates, streaming
 from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
@@ -254,7 +254,7 @@ class SGDClassifier(ByScores):
         owner, plan, recipe = type(self).__name__, self._plan(), self._recipe()
         rows, names = inputs.rows(X, owner)
         known_labels = labels.encode(y, rows.shape[0], owner)
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
         )
         began = perf_counter()
@@ -270,15 +270,15 @@ class SGDClassifier(ByScores):
             n_threads=parameters.threads(self.n_threads),
         )
         try:
-            court = judging.SgdCertifier(recipe, data, k)
-            with judging.locate_nonfinite(data.X, names):
+            certifier = sgd_certificates.SgdCertifier(recipe, data, k)
+            with sgd_certificates.locate_nonfinite(data.X, names):
                 sure = self.keep == "best" and monitor is None
-                done = descend(plan, data, k, court.enough if sure else None, monitor)
-            judging.refuse_divergence(done, self.keep)
-            fits = court.fits(done, perf_counter() - began)
+                done = descend(plan, data, k, certifier.is_certified if sure else None, monitor)
+            sgd_certificates.refuse_divergence(done, self.keep)
+            fits = certifier.fits(done, perf_counter() - began)
         finally:
             data.close()
-        curves, scale = done.curves, court.factor.objective
+        curves, scale = done.curves, certifier.factor.objective
         self.__dict__.pop("validation_scores_", None)  # left by an earlier fit
         own = {} if monitor is None else {"validation_scores_": np.array(monitor.scores)}
         fitting.store(
@@ -288,19 +288,19 @@ class SGDClassifier(ByScores):
             classes_=known_labels.classes,
             history_=SGDHistory(
                 np.array(curves.steps, dtype=np.int64),
-                judging.curve(curves.last, scale),
-                judging.curve(curves.best, scale),
-                judging.curve(curves.averaged, scale) if self.keep == "average" else None,
+                sgd_certificates.curve(curves.last, scale),
+                sgd_certificates.curve(curves.best, scale),
+                sgd_certificates.curve(curves.averaged, scale) if self.keep == "average" else None,
             ),
             eta0_=done.step_sizes.eta0,
             n_steps_=done.n_steps,
             n_iter_=done.epochs,
             validation_rows_=held,
             **own,
-            n_passes_=done.passes + court.passes,
+            n_passes_=done.passes + certifier.passes,
             trace_=fits[0].trace,
             _class_weight=self.class_weight,
-            _stream=streaming.after_fit(done, court.total),
+            _stream=streaming.after_fit(done, certifier.total),
         )
         return self
 
@@ -342,7 +342,7 @@ class SGDClassifier(ByScores):
 
     def _hold_out(
         self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
-    ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
+    ) -> tuple[npt.NDArray[np.intp], sgd_certificates.ValidationMonitor | None]:
         """Return the held-out rows of early stopping and their monitor; no rows and None without early stopping."""
         if not parameters.flag("early_stopping", self.early_stopping):
             return np.empty(0, dtype=np.intp), None
@@ -350,10 +350,10 @@ class SGDClassifier(ByScores):
         if fraction >= 1.0:
             raise BadInput(f"validation_fraction must lie between 0 and 1, got {fraction!r}.")
         patience = parameters.count("n_iter_no_change", self.n_iter_no_change, "epochs")
-        held = judging.held_out_rows(codes, weight, fraction, seed)
+        held = sgd_certificates.held_out_rows(codes, weight, fraction, seed)
         own = None if weight is None else weight[held]
         tol = parameters.tolerance(self.tol)
-        return held, judging.ValidationMonitor(rows[held], codes[held], own, tol, patience)
+        return held, sgd_certificates.ValidationMonitor(rows[held], codes[held], own, tol, patience)
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -402,9 +402,9 @@ class SGDClassifier(ByScores):
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the fields of a ``Part`` for each subproblem."""
         owner = type(self).__name__
-        rows = inputs.rows_again(self, X)
+        rows = inputs.validate_new_rows(self, X)
         known_labels = labels.encode_as(self.classes_, y, rows.shape[0], owner)
-        weight = labels.weigh(
+        weight = labels.combined_weights(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
         )
         held = vars(self).get("validation_rows_", ())

@@ -66,7 +66,7 @@ def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:
     return given
 
 
-def portion(
+def validated_batch(
     model: Any, X: Any, y: Any, classes: Any, sample_weight: Any
 ) -> tuple[Any, labels.Labels, FloatArray | None, dict[str, Any]]:
     """Return checked rows, labels and weights of a batch, and the fitted attributes that the first batch determines."""
@@ -84,7 +84,7 @@ def portion(
         if names is not None:
             settled["feature_names_in_"] = names
     else:
-        rows, names, settled = inputs.rows_again(model, X), None, {}
+        rows, names, settled = inputs.validate_new_rows(model, X), None, {}
     rows = readable(rows)
     refuse_nonfinite(rows, names)
     known = labels.encode_as(expected, y, rows.shape[0], owner)
@@ -97,7 +97,7 @@ def portion(
 
 def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Take stochastic steps at the rows of one batch, in their order, and store the new state in the model."""
-    rows, known, weight, settled = portion(model, X, y, classes, sample_weight)
+    rows, known, weight, settled = validated_batch(model, X, y, classes, sample_weight)
     k, n = len(known.classes), rows.shape[0]
     codes = np.ascontiguousarray(known.codes, dtype=np.int64)
     stream: Stream | None = None if settled else vars(model).get("_stream")
@@ -120,7 +120,7 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
     W, sums = stream.W.copy(), None if stream.sums is None else stream.sums.copy()
     if plan.keep == "average" and sums is None:
         sums = W * (0.5 * stream.steps * (stream.steps + 1.0))
-    done = _walk(plan, rows, codes, k, W, sums, weight=weight, lam=lam, stream=stream)
+    done = _run_steps(plan, rows, codes, k, W, sums, weight=weight, lam=lam, stream=stream)
     if not np.isfinite(W).all():
         raise BadInput(
             "the steps were too large and the coefficients overflowed; the model is as it was before this "
@@ -142,7 +142,7 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
     )
 
 
-def _walk(
+def _run_steps(
     plan: Plan,
     X: Any,
     codes: IntArray,

@@ -32,7 +32,7 @@ _NEAR = 1e-4
 #: Relative imbalance |sum y alpha| / sum alpha that is not repaired: the rounding error of the sum.
 _BALANCED = 1e-14
 #: Largest number of entries of X that a model stores as its support vectors.
-KEPT = 1_000_000
+MAX_STORED_ENTRIES = 1_000_000
 
 
 def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -45,11 +45,11 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     if hard_margin(loss, fit.recipe.penalty):
         return _hard_margin_multipliers(fit, sigma, weight)
     low, high = loss.domain
-    u = np.maximum(_unfold(fit, X, sigma), low)
+    u = np.maximum(_dual_variables(fit, X, sigma), low)
     if high < np.inf:
         np.minimum(u, high, out=u)
         if isinstance(fit.dual, Explicit) and np.count_nonzero((u > 0.0) & (u < high)) > len(fit.W):
-            _end_of_path(u, high, np.abs(sigma * _scores(fit, X) - 1.0))
+            _round_to_bounds(u, high, np.abs(sigma * _scores(fit, X) - 1.0))
         u[u >= (1.0 - _SNAP) * high] = high
     cap = scale if weight is None else scale * weight
     alpha: FloatArray = cap * u
@@ -61,7 +61,7 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     return alpha
 
 
-def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
+def _round_to_bounds(u: FloatArray, high: float, far: FloatArray) -> None:
     """Round u to the limit of the central path, in place; ``far`` is |m - 1|.
 
     An interior point method leaves all u strictly inside the box, with u (m - 1), or (high - u)(1 - m), about equal for
@@ -84,7 +84,7 @@ def _hard_margin_multipliers(fit: Fit, sigma: FloatArray, weight: FloatArray | N
     return alpha
 
 
-def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
+def _dual_variables(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     """Return the dual variable of each row, computed as in the certificate if the dual point is linearised."""
     dual, loss = fit.dual, fit.recipe.loss
     assert isinstance(loss, Loss)
@@ -92,7 +92,7 @@ def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
         return dual.u
     rows = native_rows(X) if loss.native else None
     if rows is not None:
-        return _close(fit, dual, X, rows, sigma)
+        return _closing_duals(fit, dual, X, rows, sigma)
     three = np.hstack([dual.base, dual.step, fit.W])
     Z = product(X, three[:-1])
     Z += three[-1]
@@ -104,7 +104,7 @@ def _unfold(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     return u if inside.all() else np.where(inside, u, -loss.slope(Z[:, 2]))
 
 
-def _close(
+def _closing_duals(
     fit: Fit, dual: Linearised, X: Any, rows: _kernels.Rows, sigma: FloatArray
 ) -> FloatArray:
     """Return the dual variables that the closing pass computes, for rows that the kernels can read."""
@@ -169,9 +169,9 @@ def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]
 
 
 def support_rows(X: Any, rows: IntArray) -> Any:
-    """Return a copy of the given rows of X, or None if it would have more than ``KEPT`` entries."""
+    """Return a copy of the given rows of X, or None if it would have more than ``MAX_STORED_ENTRIES`` entries."""
     if sp.issparse(X):
-        return X[rows] if int(np.diff(X.indptr)[rows].sum()) <= KEPT else None
-    if len(rows) * X.shape[1] > KEPT:
+        return X[rows] if int(np.diff(X.indptr)[rows].sum()) <= MAX_STORED_ENTRIES else None
+    if len(rows) * X.shape[1] > MAX_STORED_ENTRIES:
         return None
     return X.take(rows, 0) if isinstance(X, np.ndarray) else X[rows]

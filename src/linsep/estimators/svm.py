@@ -215,7 +215,7 @@ class LinearSVC(Classification):
         state = vars(self)
         if state.get("_support_rows") is None:
             raise AttributeError(
-                f"support_vectors_: the model keeps up to {support.KEPT:,} numbers, and these are "
+                f"support_vectors_: the model keeps up to {support.MAX_STORED_ENTRIES:,} numbers, and these are "
                 "more; take X[model.support_]."
                 if "_support_rows" in state
                 else "support_vectors_: this LinearSVC is not fitted yet; call fit first."

@@ -186,7 +186,7 @@ class ZeroOneClassifier(ByScores):
             )
         refuse_nonfinite(rows, names)
         given = inputs.weights(sample_weight, rows.shape[0])
-        weight = labels.weigh(known, given, self.class_weight, owner)
+        weight = labels.combined_weights(known, given, self.class_weight, owner)
         points = distinct(_dense(rows, owner), known.signs(), weight)
         with Job("fewest errors"), until(began + limit):
             found = minimise(
@@ -250,7 +250,7 @@ class ZeroOneClassifier(ByScores):
         SurrogatePrice
         """
         check_is_fitted(self, "coef_")
-        rows = inputs.rows_again(self, X)
+        rows = inputs.validate_new_rows(self, X)
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         weight = self._weight(X, y, sample_weight)
         points = distinct(_dense(rows, type(self).__name__), known.signs(), weight)
@@ -266,11 +266,11 @@ class ZeroOneClassifier(ByScores):
         return SurrogatePrice(errors, self.errors_, self.lower_bound_, float(C))
 
     def _weight(self, X: Any, y: Any, sample_weight: Any) -> FloatArray | None:
-        rows = inputs.rows_again(self, X)
+        rows = inputs.validate_new_rows(self, X)
         owner = type(self).__name__
         known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
         given = inputs.weights(sample_weight, rows.shape[0])
-        return labels.weigh(known, given, self._class_weight, owner)
+        return labels.combined_weights(known, given, self._class_weight, owner)
 
     def _linear_scores(self, X: Any) -> FloatArray:
         """Return scores with exact signs, so that the certificate holds for the output of ``predict``."""
@@ -281,8 +281,8 @@ class ZeroOneClassifier(ByScores):
     def _verify(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
         """Return the certificate; raise if it does not hold for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
-        rows = inputs.rows_again(self, X)
-        known = labels.known(y, rows.shape[0], type(self).__name__)
+        rows = inputs.validate_new_rows(self, X)
+        known = labels.encode_any(y, rows.shape[0], type(self).__name__)
         if not (
             isinstance(claimed, ZeroOne)
             and self._is_unaltered(claimed, known)

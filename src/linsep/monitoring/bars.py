@@ -49,18 +49,18 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
         yield
         return
     board = Board()
-    shown = _Shown(board, _surface(sys.stderr if file is None else file))
-    board.ending = shown.end
+    thread = _ProgressThread(board, _display(sys.stderr if file is None else file))
+    board.ending = thread.end
     token = BOARD.set(board)
-    shown.start()
+    thread.start()
     try:
         yield
     finally:
         BOARD.reset(token)
-        shown.stop()
+        thread.stop()
 
 
-class Surface(Protocol):
+class Display(Protocol):
     """Protocol of an output that shows the state of the jobs."""
 
     def draw(self, jobs: list[Job], seconds: float) -> None:
@@ -70,12 +70,12 @@ class Surface(Protocol):
         """Show the final state."""
 
 
-class _Shown(threading.Thread):
+class _ProgressThread(threading.Thread):
     """Thread that reads the board ten times a second and draws jobs that have run for at least a second."""
 
-    def __init__(self, board: Board, surface: Surface) -> None:
+    def __init__(self, board: Board, display: Display) -> None:
         super().__init__(name="linsep-progress", daemon=True)
-        self._board, self._surface = board, surface
+        self._board, self._display = board, display
         self._over, self._lock = threading.Event(), threading.Lock()
         self._drawn = False
 
@@ -85,14 +85,14 @@ class _Shown(threading.Thread):
                 jobs, seconds = self._state()
                 if jobs and seconds >= FIRST:
                     self._drawn = True
-                    self._surface.draw(jobs, seconds)
+                    self._display.draw(jobs, seconds)
 
     def end(self) -> None:
         """Show the final state of the outermost job if it was drawn before."""
         with self._lock:
             jobs, seconds = self._state()
             if self._drawn:
-                self._surface.finish(jobs, seconds)
+                self._display.finish(jobs, seconds)
             self._drawn = False
 
     def stop(self) -> None:
@@ -104,7 +104,7 @@ class _Shown(threading.Thread):
         return jobs, perf_counter() - jobs[0].began if jobs else 0.0
 
 
-def share(jobs: list[Job]) -> float | None:
+def completed_fraction(jobs: list[Job]) -> float | None:
     """Return the completed fraction of the outermost job; inner jobs count as a fraction of its current part."""
     inner = None
     for job in reversed(jobs):
@@ -117,7 +117,7 @@ def share(jobs: list[Job]) -> float | None:
     return inner if jobs[0].share is not None or len(jobs) == 1 else None
 
 
-def words(jobs: list[Job]) -> str:
+def describe(jobs: list[Job]) -> str:
     """Return the state of the jobs as text, such as ``tune 12/50, fit: 8 passes, gap 1.2e-04``."""
     parts = []
     for job in (jobs[0], jobs[-1]) if len(jobs) > 1 else jobs:
@@ -144,12 +144,12 @@ class Lines:
         """Print a line if it is due."""
         if seconds >= self._next:
             self._next = min(max(2.0 * seconds, 2.0 * FIRST), seconds + _LONGEST)
-            self._write(f"linsep: {words(jobs)}, {seconds:.0f} s")
+            self._write(f"linsep: {describe(jobs)}, {seconds:.0f} s")
 
     def finish(self, jobs: list[Job], seconds: float) -> None:
         """Print the last line."""
         self._next = 0.0
-        self._write(f"linsep: {words(jobs[:1])}, {seconds:.1f} s, done")
+        self._write(f"linsep: {describe(jobs[:1])}, {seconds:.1f} s, done")
 
     def _write(self, text: str) -> None:
         try:
@@ -179,9 +179,9 @@ class Bar:
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._bar.add_task(words(jobs), total=None, seconds=seconds)
+            self._task = self._bar.add_task(describe(jobs), total=None, seconds=seconds)
             self._bar.start()
-        self._move(jobs, seconds, share(jobs))
+        self._move(jobs, seconds, completed_fraction(jobs))
 
     def finish(self, jobs: list[Job], seconds: float) -> None:
         """Complete the bar, which stays on the screen."""
@@ -192,14 +192,14 @@ class Bar:
     def _move(self, jobs: list[Job], seconds: float, part: float | None) -> None:
         self._bar.update(
             self._task,
-            description=words(jobs),
+            description=describe(jobs),
             total=None if part is None else 1.0,
             completed=part or 0.0,
             seconds=seconds,
         )
 
 
-def _surface(file: TextIO) -> Surface:
+def _display(file: TextIO) -> Display:
     """Return a bar if the stream is a terminal and rich is installed, otherwise lines of text."""
     if getattr(file, "isatty", lambda: False)():
         try:

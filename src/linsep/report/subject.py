@@ -76,7 +76,7 @@ class Rows:
     def labels(self) -> tuple[list[Any], npt.NDArray[np.int32]]:
         """Return the distinct targets in sorted order, and for each row the position of its target."""
         if self.y.dtype.kind in "OU":  # a dictionary is faster than sorting
-            known = labels.known(self.y, len(self), "write_report")
+            known = labels.encode_any(self.y, len(self), "write_report")
             return known.classes.tolist(), known.codes.astype(np.int32)
         found, place = np.unique(self.y, return_inverse=True)
         return found.tolist(), place.ravel().astype(np.int32)
@@ -162,7 +162,7 @@ def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Row
     seen = X if steps is None or encoded else steps.transform(X)
     if isinstance(seen, Table) and seen.matrix is not None:
         seen = seen.matrix
-    matrix = inputs.rows_again(model, seen)
+    matrix = inputs.validate_new_rows(model, seen)
     if location_of(matrix) is Location.MEMORY:
         matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
     if matrix.dtype not in (np.float32, np.float64):

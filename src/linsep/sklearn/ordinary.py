@@ -58,7 +58,7 @@ def minimise_classes(
     size = SMALL if large is None else math.inf
     if not (_ordinary_rows(model, kind, X, y, also, size) and y.dtype.kind in "iub"):
         return None
-    known = labels.known(y, len(y), kind.__name__)
+    known = labels.encode_any(y, len(y), kind.__name__)
     if not 2 <= len(known.classes) <= (most or len(y) // 2):
         return None
     problem = objective_of(model, Given(len(y), y, None, known.classes))

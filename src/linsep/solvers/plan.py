@@ -76,7 +76,7 @@ class Relay:
     def run_in_memory(self, method: Method, theta: FloatArray) -> Status:
         """Run a method on a copy of the rows in local memory; the certificate uses the original rows."""
         problem = self.problem
-        with closing(problem.data.to_memory()) as data:
+        with closing(problem.data.to_local()) as data:
             copy = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
             found = method(copy, theta, self._rest(), self.seed)
         problem.passes += copy.passes

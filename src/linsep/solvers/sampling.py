@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.data import Dataset, Location
-from linsep.data import strided_sample as shelf
+from linsep.data import Dataset, Location, strided_sample
 from linsep.data.memory_limit import available_memory
 from linsep.problem import Problem
 
@@ -41,8 +40,10 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:
 
 def evenly(n: int, m: int, rng: np.random.Generator) -> IntArray:
     """Draw about m of n row numbers, evenly spread; from the strided sample if that is large enough."""
-    stretches = n // shelf.STRETCH
-    return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
+    groups = n // strided_sample.STRIDE
+    return (
+        strided_sample.sampled_row(_spread(groups, m, rng)) if m <= groups else _spread(n, m, rng)
+    )
 
 
 def draw(data: Dataset, m: int, seed: int) -> tuple[IntArray, FloatArray]:

@@ -46,7 +46,7 @@ class Rows(Protocol):
     def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
         """Return the numbers of some rows and columns."""
 
-    def some(self, rows: IntArray) -> Rows:
+    def select(self, rows: IntArray) -> Rows:
         """Return the given rows as a batch, without a copy."""
 
     def release(self) -> None:
@@ -113,7 +113,7 @@ class Batch:
         """Return the numbers of some rows and columns."""
         return self.numbers[rows, columns]
 
-    def some(self, rows: IntArray) -> Part:
+    def select(self, rows: IntArray) -> Part:
         """Return the given rows as a batch, without a copy."""
         return Part(self, rows)
 
@@ -151,7 +151,7 @@ class Part:
         """Return the numbers of some rows and columns."""
         return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
 
-    def some(self, rows: IntArray) -> Part:
+    def select(self, rows: IntArray) -> Part:
         """Return the given rows as a batch, without a copy."""
         return Part(self.batch, self.rows[rows])
 
@@ -160,12 +160,12 @@ class Part:
         self.batch.release()
 
 
-class Shelf:
-    """Collector of batches, which are moved to a temporary file when they exceed ``kept`` bytes."""
+class BatchCollector:
+    """Collector of batches, which are moved to a temporary file when they exceed ``memory_limit`` bytes."""
 
-    def __init__(self, kept: float | None = None) -> None:
-        self._kept = KEPT if kept is None else kept
-        self._waiting: list[Batch] = []
+    def __init__(self, memory_limit: float | None = None) -> None:
+        self._memory_limit = KEPT if memory_limit is None else memory_limit
+        self._pending: list[Batch] = []
         self._bytes = 0
         self._file: Any = None
         self._mapped = 0  # size of the file in bytes
@@ -175,17 +175,17 @@ class Shelf:
 
     def add(self, batch: Batch) -> None:
         """Add a batch."""
-        self._waiting.append(batch)
+        self._pending.append(batch)
         self._bytes += batch.nbytes
-        if self._bytes > (self._kept if self._file is None else _PIECE):
+        if self._bytes > (self._memory_limit if self._file is None else _PIECE):
             self._to_file()
 
     def finish(self) -> list[Rows]:
         """Return all batches in order."""
-        if self._file is not None and self._waiting:
+        if self._file is not None and self._pending:
             self._to_file()
-        self.batches += self._waiting
-        self._waiting = []
+        self.batches += self._pending
+        self._pending = []
         if self._file is not None:
             self._file.close()  # the pages stay mapped
         return self.batches
@@ -194,20 +194,20 @@ class Shelf:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="linsep-")
-            while self._waiting:
+            while self._pending:
                 self._piece()
         except OSError:  # the disk is full: the batches stay in memory
-            self.batches += self._waiting
-            self._waiting = []
+            self.batches += self._pending
+            self._pending = []
         self._bytes = 0
 
     def _piece(self) -> None:
         """Write batches of about 2 MB in total to the file, as one batch."""
         size = count = 0
-        while count < len(self._waiting) and (count == 0 or size < _PIECE):
-            size += self._waiting[count].nbytes
+        while count < len(self._pending) and (count == 0 or size < _PIECE):
+            size += self._pending[count].nbytes
             count += 1
-        parts = self._waiting[:count]
+        parts = self._pending[:count]
         levels, codes = _join(parts)
         texts = [json.dumps(known).encode() for known in levels]
         size = sum(part.nbytes for part in parts) + sum(map(len, texts))
@@ -232,7 +232,7 @@ class Shelf:
         stored = StoredLevels(place.pages, at - sum(sizes), sizes)
         place.release()
         self.batches.append(Batch(**matrices, level_lists=stored, place=place))
-        del self._waiting[:count]
+        del self._pending[:count]
 
     def _reserved(self, size: int) -> Place:
         """Allocate ``size`` bytes in the file now, so that a full disk raises here and does not crash a later write."""
@@ -295,14 +295,14 @@ def batch(
 def _side_by_side(
     n: int, columns: list[npt.NDArray[Any]], dtype: np.dtype[Any]
 ) -> npt.NDArray[Any]:
-    block = _room(n, len(columns), dtype)
+    block = _allocate(n, len(columns), dtype)
     for at in range(len(columns)):
         block[:, at] = columns[at]
         columns[at] = block[:0, at]
     return block
 
 
-def _room(n: int, d: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _allocate(n: int, d: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Allocate a matrix; a large one gets its own pages by mmap, which return to the system when it is freed."""
     size = n * d * dtype.itemsize
     if size < _OWN_PAGES:

@@ -24,7 +24,7 @@ from linsep.errors import BadInput, BadModelFile
 from linsep.spelling import accept_american
 from linsep.tables.encodings import Category, ColumnNames, Dropped, Encoding
 from linsep.tables.frames import from_frame
-from linsep.tables.matrix import ColumnAtWork, blocks, collect, matrix
+from linsep.tables.matrix import BoundEncoding, blocks, collect, matrix
 from linsep.tables.planning import OTHER_DATES, Settings, look_like_dates, plan, stored_kind
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
@@ -191,7 +191,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for rows in table.batches:
             collect(found, table, rows)
             rows.release()
-        found.numbers.settle()
+        found.numbers.flush()
         return found
 
     def merge(self, parts: Iterable[ColumnStatistics]) -> Encoder:
@@ -206,7 +206,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # Columns of type "drop" that were left out when the file was read.
         encodings += [Dropped(name, "as asked") for name in types if name not in known]
         self._set(tuple(encodings))
-        self.gaps_, self.n_samples_seen_ = whole.gaps(), whole.n
+        self.gaps_, self.n_samples_seen_ = whole.missing_counts(), whole.n
         return self
 
     def transform(self, X: Any, *, consume: bool = False) -> Any:
@@ -257,7 +257,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = {}
         for encoding in self.encodings_:
             if isinstance(encoding, Category):
-                column, counts = ColumnAtWork(encoding, table), Counter[str]()
+                column, counts = BoundEncoding(encoding, table), Counter[str]()
                 for batch in table.batches:
                     counts.update(column.counts(batch))
                 new = {level: n for level, n in counts.items() if level not in encoding.levels}

@@ -24,7 +24,7 @@ _BLOCK = 1 << 17  # numbers encoded together
 def matrix(encodings: tuple[Encoding, ...], table: Table, sparse: bool, consume: bool) -> Any:
     """Return the encoded table, dense or CSR; ``consume`` frees each batch after it is encoded."""
     shape = len(table), sum(encoding.width for encoding in encodings)
-    columns, batches = _columns(encodings, table), _passed(table, consume)
+    columns, batches = _columns(encodings, table), _release_after_use(table, consume)
     if sparse:
         blocks = [_sparse(columns, batch, shape[1]) for batch in batches]
         return blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
@@ -40,7 +40,7 @@ def blocks(encodings: tuple[Encoding, ...], table: Table, sparse: bool) -> Itera
     """Yield the encoded rows of each batch, as a dense array or a CSR matrix."""
     columns, width = _columns(encodings, table), sum(encoding.width for encoding in encodings)
     parts = _runs(columns)
-    for batch in _passed(table, consume=False):
+    for batch in _release_after_use(table, consume=False):
         if sparse:
             yield _sparse(columns, batch, width)
         else:
@@ -49,11 +49,11 @@ def blocks(encodings: tuple[Encoding, ...], table: Table, sparse: bool) -> Itera
             yield X
 
 
-def _columns(encodings: tuple[Encoding, ...], table: Table) -> list[ColumnAtWork]:
-    return [ColumnAtWork(encoding, table) for encoding in encodings if encoding.width]
+def _columns(encodings: tuple[Encoding, ...], table: Table) -> list[BoundEncoding]:
+    return [BoundEncoding(encoding, table) for encoding in encodings if encoding.width]
 
 
-def _passed(table: Table, consume: bool) -> Iterator[Rows]:
+def _release_after_use(table: Table, consume: bool) -> Iterator[Rows]:
     """Yield the batches in order and release each after its use."""
     left = table.batches if consume else list(table.batches)
     while left:
@@ -62,7 +62,7 @@ def _passed(table: Table, consume: bool) -> Iterator[Rows]:
         batch.release()
 
 
-def _write(parts: list[NumberRun | ColumnAtWork], batch: Rows, out: FloatArray) -> None:
+def _write(parts: list[NumberRun | BoundEncoding], batch: Rows, out: FloatArray) -> None:
     """Write the encoded rows of a batch into a matrix of zeros."""
     at = 0
     for part in parts:
@@ -70,10 +70,10 @@ def _write(parts: list[NumberRun | ColumnAtWork], batch: Rows, out: FloatArray) 
         at += part.width
 
 
-def _runs(columns: list[ColumnAtWork]) -> list[NumberRun | ColumnAtWork]:
+def _runs(columns: list[BoundEncoding]) -> list[NumberRun | BoundEncoding]:
     """Return the columns, with neighbouring number columns merged to runs, because there may be a hundred thousand."""
-    parts: list[NumberRun | ColumnAtWork] = []
-    run: list[ColumnAtWork] = []
+    parts: list[NumberRun | BoundEncoding] = []
+    run: list[BoundEncoding] = []
     for column in columns:
         if run and not (column.plain and column.at == run[-1].at + 1):
             parts.append(NumberRun(run))
@@ -88,7 +88,7 @@ def _runs(columns: list[ColumnAtWork]) -> list[NumberRun | ColumnAtWork]:
 class NumberRun:
     """Columns of numbers without indicators that are adjacent both in the table and in the matrix."""
 
-    def __init__(self, columns: list[ColumnAtWork]) -> None:
+    def __init__(self, columns: list[BoundEncoding]) -> None:
         numbers = [c.encoding for c in columns if isinstance(c.encoding, Number)]
         self._names = [number.name for number in numbers]
         self.width = len(numbers)
@@ -111,7 +111,7 @@ class NumberRun:
             out[here] = x if self._as_is else (x - self._mean) / self._scale
 
 
-def _sparse(columns: list[ColumnAtWork], batch: Rows, width: int) -> Any:
+def _sparse(columns: list[BoundEncoding], batch: Rows, width: int) -> Any:
     """Return the encoded rows of a batch as a CSR matrix."""
     parts, at = [], 0
     for column in columns:
@@ -123,7 +123,7 @@ def _sparse(columns: list[ColumnAtWork], batch: Rows, width: int) -> Any:
     return sp.csr_array((entries, (rows, places)), shape=(len(batch), width))
 
 
-class ColumnAtWork:
+class BoundEncoding:
     """An encoding applied to the batches of one table."""
 
     def __init__(self, encoding: Encoding, table: Table) -> None:

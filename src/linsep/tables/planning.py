@@ -59,7 +59,7 @@ def stored_kind(asked: str | None, kind: str) -> str:
 
 def plan(found: ColumnStatistics, types: dict[str, str], how: Settings) -> list[Encoding]:
     """Choose the encodings of all columns; ``types`` are the column types set by the user."""
-    found.numbers.settle()
+    found.numbers.flush()
     place = {name: j for j, name in enumerate(found.number_names)}
     encodings: list[Encoding] = []
     for name, kind in found.kinds.items():
@@ -129,9 +129,9 @@ def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
         return f"constant: every value is {_write(float(found.low[j]))}"
     if asked is not None or known < _ID_ROWS or not found.whole[j]:
         return None
-    if not missing and found.running[j]:
+    if not missing and found.consecutive[j]:
         return "a row number: it identifies the row and carries no information"
-    if j in found.identifiers and found.differ(j, known):
+    if j in found.identifiers and found.all_distinct(j, known):
         return "an identifier by its name, different in every row"
     return None
 
@@ -150,7 +150,7 @@ def _plan_strings(name: str, found: Strings, asked: str | None, how: Settings) -
     mostly_distinct = found.distinct > 0.5 * found.known and found.known >= _ID_ROWS
     if asked == "text" or (asked is None and mostly_distinct and found.words >= _WORDS):
         return Text(name, how.hash_size, how.analyzer, *how.ngrams)
-    if asked is None and found.known >= _ID_ROWS and found.all_different:
+    if asked is None and found.known >= _ID_ROWS and found.all_distinct:
         hint = f"; {OTHER_DATES}" if look_like_dates(found.counts) else ""
         return Dropped(name, f"an identifier: different in every row{hint}")
     kept = found.frequent(how.min_count)

@@ -47,7 +47,7 @@ class Numbers:
         self.missing = np.zeros(m, np.int64)
         self.low, self.high = np.full(m, np.inf), np.full(m, -np.inf)
         self.first, self.last = np.full(m, np.nan), np.full(m, np.nan)
-        self.whole, self.running = np.ones(m, bool), np.ones(m, bool)
+        self.whole, self.consecutive = np.ones(m, bool), np.ones(m, bool)
         self.moments = Moments(m)
         self.values = [ValueCounts(limit) for _ in names]
         self.identifiers = {
@@ -61,9 +61,9 @@ class Numbers:
             return
         self._pending.append(np.array(X))
         if sum(x.size for x in self._pending) >= _PENDING:
-            self.settle()
+            self.flush()
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Process the rows that are still in the buffer."""
         if not self._pending:
             return
@@ -71,9 +71,9 @@ class Numbers:
         self._pending = []
         step = max(1, _CHUNK // max(1, len(X)))
         for at in range(0, X.shape[1] if len(X) else 0, step):
-            self._look(np.ascontiguousarray(X[:, at : at + step].T), at)
+            self._process(np.ascontiguousarray(X[:, at : at + step].T), at)
 
-    def _look(self, x: FloatArray, at: int) -> None:
+    def _process(self, x: FloatArray, at: int) -> None:
         """Add x (columns, rows) to the statistics of the columns at, at + 1, ..."""
         here = slice(at, at + len(x))
         gaps = np.isnan(x)
@@ -82,9 +82,11 @@ class Numbers:
         self.high[here] = np.fmax(self.high[here], np.fmax.reduce(x, axis=1))
         if self.whole[here].any():
             self.whole[here] &= ((x == np.floor(x)) | gaps).all(axis=1)
-        if self.running[here].any():
+        if self.consecutive[here].any():
             joined = np.isnan(self.first[here]) | (x[:, 0] == self.last[here] + 1.0)
-            self.running[here] &= joined & (missing == 0) & (np.diff(x, axis=1) == 1.0).all(axis=1)
+            self.consecutive[here] &= (
+                joined & (missing == 0) & (np.diff(x, axis=1) == 1.0).all(axis=1)
+            )
         new = np.isnan(self.first[here]) & (self.missing[here] == 0)
         self.first[here] = np.where(new, x[:, 0], self.first[here])
         self.last[here] = x[:, -1]
@@ -105,7 +107,7 @@ class Numbers:
                 found.missing[j] = n
                 continue
             at = before.index(name)
-            for field in ("missing", "low", "high", "first", "last", "whole", "running"):
+            for field in ("missing", "low", "high", "first", "last", "whole", "consecutive"):
                 getattr(found, field)[j] = getattr(self, field)[at]
             found.moments.first[j] = self.moments.first[at]
             found.moments.second[j] = self.moments.second[at]
@@ -116,11 +118,11 @@ class Numbers:
 
     def merge(self, other: Numbers) -> None:
         """Add the statistics of the rows that follow."""
-        self.settle()
-        other.settle()
+        self.flush()
+        other.flush()
         begun = ~np.isnan(other.first)
         joined = np.isnan(self.first) | ~begun | (other.first == self.last + 1.0)
-        self.running &= other.running & joined
+        self.consecutive &= other.consecutive & joined
         self.first = np.where(np.isnan(self.first) & (self.missing == 0), other.first, self.first)
         self.last = np.where(begun, other.last, self.last)
         self.missing += other.missing
@@ -138,7 +140,7 @@ class Numbers:
         middle = low if low == high else (low + high) / 2
         return float(min(max(middle, self.low[j]), self.high[j]))
 
-    def differ(self, j: int, known: int) -> bool:
+    def all_distinct(self, j: int, known: int) -> bool:
         """Return whether a column named like an identifier has ``known`` numbers that are all distinct."""
         values = self.values[j]
         if values.exact:
@@ -211,7 +213,7 @@ class Strings:
         return int(_words(list(self.counts)).sum()) / max(1, len(self.counts))
 
     @property
-    def all_different(self) -> bool:
+    def all_distinct(self) -> bool:
         """Whether every known value occurs in one row only."""
         if self.sample is not None:
             return not self.sample.repeats
@@ -317,12 +319,12 @@ class ColumnStatistics:
                 self.times[name].missing = self.n
         before = self.number_names
         self.number_names = [n for n, kind in self.kinds.items() if kind in (NUMBER, BOOLEAN)]
-        self.numbers.settle()
+        self.numbers.flush()
         self.numbers = self.numbers.with_columns(before, self.number_names, self.n)
 
-    def gaps(self) -> dict[str, int]:
+    def missing_counts(self) -> dict[str, int]:
         """Return the number of missing values of each column."""
-        self.numbers.settle()
+        self.numbers.flush()
         numbers = dict(zip(self.number_names, self.numbers.missing.tolist(), strict=True))
         found: dict[str, int] = {
             **numbers,

@@ -123,7 +123,7 @@ class Table:
         if (np.diff(rows) > 0).all():
             cuts = np.searchsorted(rows, edges)
             batches: list[Rows] = [
-                b.some((rows[lo:hi] - edge).astype(np.min_scalar_type(len(b))))
+                b.select((rows[lo:hi] - edge).astype(np.min_scalar_type(len(b))))
                 for b, edge, lo, hi in zip(self.batches, edges, cuts, cuts[1:], strict=False)
             ]
         else:

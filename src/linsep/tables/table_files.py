@@ -30,7 +30,7 @@ from linsep.data.files.listing import list_files
 from linsep.data.files.source import Source, name_of, opened, refuse
 from linsep.errors import BadInput
 from linsep.monitoring import Job
-from linsep.tables.batches import STORES, Batch, Shelf, batch
+from linsep.tables.batches import STORES, Batch, BatchCollector, batch
 from linsep.tables.table import Table
 
 
@@ -290,10 +290,10 @@ def _collect(files: Iterable[Records], target: str | None, how: Reading) -> Tabl
 
 
 def _gather(
-    files: Iterable[Records], target: str | None, how: Reading, kept: float | None
+    files: Iterable[Records], target: str | None, how: Reading, memory_limit: float | None
 ) -> tuple[Table, Target | None]:
-    """Return all rows as one table, of which ``kept`` bytes stay in memory, and the target, not yet decoded."""
-    shelf, rows = Shelf(kept), 0
+    """Return all rows as one table, of which ``memory_limit`` bytes stay in memory, and the target, not yet decoded."""
+    collector, rows = BatchCollector(memory_limit), 0
     first: Records | None = None
     wanted: Target | None = None
     for records in files:
@@ -306,7 +306,7 @@ def _gather(
             found = _batch(records, part, row)
             if wanted is not None and len(absent := wanted.add(part.column(wanted.name))):
                 found = found.without(absent)
-            shelf.add(found)
+            collector.add(found)
             row += part.num_rows
             del part
         if wanted is not None:
@@ -318,7 +318,7 @@ def _gather(
         refuse(first.path, "the table has no rows.")
     if wanted is not None and wanted.dropped == rows:
         refuse(first.path, f"no row has a target {wanted.name!r}.")
-    return _table(first, shelf.finish()), wanted
+    return _table(first, collector.finish()), wanted
 
 
 def _stream(records: Records) -> Iterator[Table]:

@@ -128,8 +128,13 @@ def _sum(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
     """Return the distinct keys, given sorted, and the sums of their counts."""
     if not len(keys):
         return keys, counts
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    starts = _run_starts(keys)
     return keys[starts], np.add.reduceat(counts, starts)
+
+
+def _run_starts(keys: npt.NDArray[Any]) -> IntArray:
+    """Return the first position of each distinct key; the keys are sorted."""
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
 
 
 def hash_numbers(keys: IntArray) -> Hashes:
@@ -157,14 +162,14 @@ class DistinctSample:
 
     def add(self, hashes: Hashes, counts: IntArray, words: IntArray) -> None:
         """Add values with their counts; a value may be added again, with the same number of words."""
-        every = np.concatenate([self.hashes, hashes])
-        counts = np.concatenate([self.counts, counts])
-        words = np.concatenate([self.words, words])
-        found, first = np.unique(every, return_index=True)
-        self.hashes, self.counts = _combine(every, counts)
-        kept = slice(self.limit)
-        self.words = words[first][kept]
-        self.hashes, self.counts = found[kept], self.counts[kept]
+        hashes = np.concatenate([self.hashes, hashes])
+        order = np.argsort(hashes, kind="stable")
+        hashes = hashes[order]
+        counts = np.concatenate([self.counts, counts])[order]
+        words = np.concatenate([self.words, words])[order]
+        distinct, totals = _sum(hashes, counts)
+        self.hashes, self.counts = distinct[: self.limit], totals[: self.limit]
+        self.words = words[_run_starts(hashes)[: self.limit]]
 
     def merge(self, other: DistinctSample) -> None:
         """Add the sample of other rows."""

@@ -73,7 +73,7 @@ def models(
             parts = [signed_part(model, data.take(rows)) for rows in pairs[f]]
         bounds[c, f] = error_bounds(model, *parts)
         found[c, f] = model
-    lost = losing(bounds)
+    lost = rejectable(bounds)
     rejected.update(
         {float(Cs[c]): tuple(bounds[c].mean(axis=0).tolist()) for c in np.flatnonzero(lost)}
     )
@@ -136,10 +136,10 @@ def intercepts(
         total, error = slope(b, z - reach)
         return total > error
 
-    return _last(below, b, -1.0), _last(above, b, 1.0)
+    return _nearest_proven(below, b, -1.0), _nearest_proven(above, b, 1.0)
 
 
-def _last(sure: Callable[[float], bool], b: float, way: float) -> float:
+def _nearest_proven(sure: Callable[[float], bool], b: float, way: float) -> float:
     """Return about the nearest point to b in direction ``way`` for which ``sure`` holds, by bisection, or infinity."""
     step = 1e-6 * max(1.0, abs(b))
     for _ in range(_HALVINGS):
@@ -162,7 +162,7 @@ def lengths(X: Any) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
 
 
-def losing(bounds: FloatArray) -> BoolArray:
+def rejectable(bounds: FloatArray) -> BoolArray:
     """Return which C cannot have the smallest mean error; ``bounds`` is (c, folds, 2)."""
     mean = bounds.mean(axis=1)
     return np.asarray(mean[:, 0] > mean[:, 1].min())

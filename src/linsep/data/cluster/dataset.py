@@ -168,7 +168,7 @@ class Cluster(Dataset):
 
         return not self.fits_memory() and self.engine.setting(DIRECTORY) is None
 
-    def to_memory(self) -> Dataset:
+    def to_local(self) -> Dataset:
         """Copy all rows to memory, or to the client's disk if they are too many."""
         if self.fits_memory():
             return self.sample(np.arange(self.n))

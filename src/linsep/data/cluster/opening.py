@@ -14,7 +14,7 @@ from linsep.arrays import FloatArray, stack_rows
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
-from linsep.data.cluster.partition import naming
+from linsep.data.cluster.partition import with_partition_number
 from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.data.location import Location
 from linsep.errors import BadInput
@@ -127,15 +127,15 @@ class PersistedRows:
         self._sizes: tuple[int, ...] | None = None
         self._sent: dict[str, tuple[Any, SentVector]] = {}
 
-    def send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
-        """Send a vector, split by partition; reuse the last one of kind ``what`` if ``which`` is the same object."""
-        found = self._sent.get(what)
-        if found is None or found[0] is not which:
-            self._sent.pop(what, None)
+    def send(self, kind: str, key: Any, vector: Callable[[], Any]) -> SentVector:
+        """Send a vector, split by partition; reuse the last one of this kind if ``key`` is the same object."""
+        found = self._sent.get(kind)
+        if found is None or found[0] is not key:
+            self._sent.pop(kind, None)
             if self._sizes is None:
                 self._sizes = lengths(self._engine, self._x)
-            parts = cut(vector(), self._sizes, what)
-            found = self._sent[what] = which, SentVector(self._engine.send(what, parts))
+            parts = cut(vector(), self._sizes, kind)
+            found = self._sent[kind] = key, SentVector(self._engine.send(kind, parts))
         return found[1]
 
     def source(self, y: Any, weight: Any) -> Source:
@@ -152,7 +152,7 @@ class PersistedRows:
     def predict(self, model: Any, method: str, encode: Encode | None) -> npt.NDArray[Any]:
         """Return ``model.method`` of all rows, as an array on the client."""
         shared = self._engine.share("model", (model, encode))
-        answer = self._engine.map("predict", _answers, self._x, shared, method=method)
+        answer = self._engine.map("predict", _predict_partition, self._x, shared, method=method)
         return np.concatenate([one for one in self._engine.collect(answer) if one is not None])
 
 
@@ -179,7 +179,7 @@ class MappedRows:
 
 def _encoded(x: Any, number: int, encode: Encode) -> Any:
     """Encode the rows of a partition on its worker; an empty partition gives no rows."""
-    with naming(number):
+    with with_partition_number(number):
         return np.zeros((0, 1)) if length(x) == 0 else encode.transform(x)
 
 
@@ -197,7 +197,7 @@ def statistics_of(fn: Callable[[Any], Any], X: Any, y: Any = None) -> list[Any]:
 
 def _unless_empty(x: Any, number: int, fn: Callable[[Any], Any]) -> Any:
     """Return ``fn(rows)`` of a partition on its worker, or None if it has no rows."""
-    with naming(number):
+    with with_partition_number(number):
         return None if length(x) == 0 else fn(x)
 
 
@@ -205,7 +205,7 @@ def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
     """Compute the partitions of X once and persist them on the workers; return y and the weights as local arrays."""
     source = source_of(X, y, weight)
     engine = source.engine
-    rows = engine.map("persist", _same, source.x, persist=True)
+    rows = engine.map("persist", _identity, source.x, persist=True)
     target, weights = (
         None if v is None else np.concatenate([np.asarray(part) for part in engine.collect(v)])
         for v in (source.y, source.weight)
@@ -213,7 +213,7 @@ def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
     return PersistedRows(engine, rows, source.count), target, weights
 
 
-def _same(x: Any) -> Any:
+def _identity(x: Any) -> Any:
     """Return the raw rows of a partition; a task that persists them on the worker."""
     return x
 
@@ -226,19 +226,19 @@ def partition_results(
     engine = source.engine
     weights = [None] * source.count if source.weight is None else source.weight
     asked = engine.map(
-        "score", _call, engine.share("model", model), source.x, source.y, weights, fn=fn
+        "score", _score_partition, engine.share("model", model), source.x, source.y, weights, fn=fn
     )
     return [one for one in engine.collect(asked) if one is not None]
 
 
-def _call(model: Any, x: Any, y: Any, weight: Any, fn: Callable[..., FloatArray]) -> Any:
+def _score_partition(model: Any, x: Any, y: Any, weight: Any, fn: Callable[..., FloatArray]) -> Any:
     """Return ``fn(model, x, y, weight)`` of a partition on its worker, or None if it has no rows."""
     if len(y) == 0:
         return None
     return fn(model, x, np.asarray(y), np.ones(len(y)) if weight is None else np.asarray(weight))
 
 
-def _answers(x: Any, shared: tuple[Any, Encode | None], method: str) -> Any:
+def _predict_partition(x: Any, shared: tuple[Any, Encode | None], method: str) -> Any:
     """Return the predictions for a partition on its worker, or None if it has no rows."""
     model, encode = shared
     if length(x) == 0:

@@ -118,7 +118,7 @@ def visit(
     The results of the blocks are paired with the rows to prefetch and their numbers, or None.
     """
     refuse_other_version(task)
-    with naming(task.number):
+    with with_partition_number(task.number):
         data = memory(part, vectors, task)
         for name, values in zip(reads, state, strict=True):
             data.set_row_state(name, values.copy() if name in writes else values)
@@ -166,7 +166,7 @@ def find(
 def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: FloatArray) -> Any:
     """Return ``fn(X, sign, offset, weight, labels, *state)`` of a partition; ``blob`` is the pickled function."""
     refuse_other_version(task)
-    with naming(task.number):
+    with with_partition_number(task.number):
         sign = np.ones(part.X.shape[0]) if vectors.sign is None else vectors.sign
         fn = pickle.loads(blob)
         return fn(part.X, sign, *vectors[1:], *state)
@@ -189,7 +189,7 @@ def refuse_other_version(task: Task) -> None:
         )
 
 
-class naming:  # noqa: N801 - reads as a statement
+class with_partition_number:  # noqa: N801 - reads as a statement
     """Context manager that adds the number of the partition to errors raised inside."""
 
     def __init__(self, number: int) -> None:

@@ -19,7 +19,7 @@ from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.engine import parse_bytes
 from linsep.data.dataset import MEMORY_ENTRIES
 from linsep.data.disk import Disk
-from linsep.data.strided_sample import STRETCH
+from linsep.data.strided_sample import STRIDE
 from linsep.errors import Refused
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def spill(data: Cluster) -> Disk:
 def _place(data: Cluster) -> Path:
     """Create a directory below the user's spill directory; raise if it or the limit is too small."""
     size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
-    size += size // STRETCH  # the strided sample for pilots is stored a second time
+    size += size // STRIDE  # the strided sample for pilots is stored a second time
     engine = data.engine
     chosen, limit = engine.setting(DIRECTORY), engine.setting(LIMIT)
     if chosen is None:

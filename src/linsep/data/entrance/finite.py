@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.data.location import Location, location_of
-from linsep.data.mapped_files import refuse_cut
+from linsep.data.mapped_files import require_untruncated
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # entries checked together, so that temporary arrays stay in the cache
@@ -33,7 +33,7 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
             return  # checked when they were decoded
     elif _surely_finite(X):
         return
-    refuse_cut(X)  # lost pages of a truncated file read as NaN
+    require_untruncated(X)  # lost pages of a truncated file read as NaN
     if sp.issparse(X):
         at = _first(X.data[: X.nnz])
         if at >= 0:

@@ -109,7 +109,7 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
 
 
-def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:
+def rows_or_scan(X: Any, owner: str) -> tuple[Any, Names | None]:
     """Return ``rows(X, owner)``, or for a scan its rows on disk and column names."""
     on_disk = location_of(X) is Location.DISK
     return (X.rows, X.feature_names) if on_disk else rows(X, owner)
@@ -132,7 +132,7 @@ def refuse_other_columns(model: Any, found: int, names: Any) -> None:
         )
 
 
-def rows_again(model: Any, X: Any) -> Any:
+def validate_new_rows(model: Any, X: Any) -> Any:
     """Return the rows of X for a fitted model; raise unless it has the same columns in the same order."""
     check_is_fitted(model, "coef_")
     if location_of(X) is Location.DISK:

@@ -59,12 +59,12 @@ class Labels:
 
 def encode(y: Any, n: int, owner: str) -> Labels:
     """Encode the labels of the n rows of X; raise if there are fewer than two classes."""
-    labels = known(y, n, owner)
+    labels = encode_any(y, n, owner)
     refuse_one_class(labels.classes, owner)
     return labels
 
 
-def known(y: Any, n: int, owner: str) -> Labels:
+def encode_any(y: Any, n: int, owner: str) -> Labels:
     """Encode the labels of n rows, which may all be of one class."""
     return _encode(column(y, n, owner))
 
@@ -85,13 +85,13 @@ def refuse_one_class(classes: npt.NDArray[Any], owner: str) -> None:
 
 def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
     """Encode the labels of n rows with the classes of a fitted model; raise for a new class."""
-    labels = known(y, n, owner)
-    moved = places(classes, labels.classes)
+    labels = encode_any(y, n, owner)
+    moved = positions_in(classes, labels.classes)
     codes = moved[labels.codes.astype(np.intp)]
     return Labels(classes, codes == 1 if len(classes) == 2 else codes)
 
 
-def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
+def positions_in(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
     """Return the position of each label among the classes of a fitted model; raise for a new label."""
     place = {label: at for at, label in enumerate(classes.tolist())}
     try:
@@ -103,7 +103,7 @@ def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
         ) from None
 
 
-def weigh(
+def combined_weights(
     labels: Labels, weight: FloatArray | None, class_weight: Any, owner: str
 ) -> FloatArray | None:
     """Return sample weight times class weight, one number per row; None means ones.

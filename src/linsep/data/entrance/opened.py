@@ -53,7 +53,7 @@ class _Local:
         return inputs.weights(self._weight, self.rows.shape[0])
 
     def class_weights(self, known: Labels, class_weight: Any) -> Any:
-        return labels.weigh(known, self.weights(), class_weight, self._owner)
+        return labels.combined_weights(known, self.weights(), class_weight, self._owner)
 
     def regression(self, centre: float) -> tuple[Any, Any]:
         n = self.rows.shape[0]
@@ -116,9 +116,9 @@ def open(
             inputs.refuse_other_columns(model, found.shape[1], found.names)
         return _OnCluster(found, owner)
     if model is None:
-        rows, names = inputs.stored_or_rows(X, owner)
+        rows, names = inputs.rows_or_scan(X, owner)
     else:
-        rows, names = inputs.rows_again(model, X), None
+        rows, names = inputs.validate_new_rows(model, X), None
     if where is Location.DISK:
         y, weight = X.given(y, weight, owner)
     return _Local(rows, names, y, weight, owner)

@@ -18,7 +18,7 @@ from linsep.data.cluster import (
     partition_results,
 )
 from linsep.data.cluster.engine import length
-from linsep.data.cluster.partition import naming
+from linsep.data.cluster.partition import with_partition_number
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.memory import readable
@@ -53,7 +53,7 @@ def prepare(
 
     The third result is a partition of the rows ``some``, or None. All three are None for an empty partition.
     """
-    with naming(number):
+    with with_partition_number(number):
         if length(x) == 0:
             return None, None, None
         X, names = inputs.rows(x, owner)
@@ -65,7 +65,7 @@ def prepare(
         if numbers:
             target = inputs.targets(y, n, owner)
         else:
-            known = labels.known(y, n, owner)
+            known = labels.encode_any(y, n, owner)
             classes, codes = known.classes, known.codes.astype(np.int64)
             counts = np.bincount(codes, minlength=len(classes))
             totals = np.bincount(codes, weights=s, minlength=len(classes)).astype(np.float64)
@@ -99,7 +99,7 @@ class RemoteLabels:
     def __init__(self, rows: ClusterRows, classes: npt.NDArray[Any]) -> None:
         self.rows, self.classes = rows, classes
         rows.classes = classes
-        rows.places = [labels.places(classes, _classes(fact)) for fact in rows.facts]
+        rows.places = [labels.positions_in(classes, _classes(fact)) for fact in rows.facts]
 
     @property
     def codes(self) -> Any:

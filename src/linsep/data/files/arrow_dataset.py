@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from linsep.data.files.columnar import Asked, Records, explained_arrow, kinds_of, rows_of_batch
+from linsep.data.files.columnar import (
+    ColumnSettings,
+    Records,
+    explained_arrow,
+    kinds_of,
+    rows_of_batch,
+)
 from linsep.data.files.datafile import DataFile
 
 DATASET = "dataset"  #: the format
@@ -57,17 +63,17 @@ class DatasetFile(DataFile):
 
 
 @contextmanager
-def dataset_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
+def dataset_records(file: DataFile, settings: ColumnSettings, entries: int) -> Iterator[Records]:
     """Open a dataset as records, with about ``entries`` numbers per batch."""
     dataset, name = file.dataset, str(file)  # type: ignore[attr-defined]
     with explained_arrow(name):
-        ask.check(dataset.schema.names, name)
-        kinds = kinds_of(dataset.schema, ask, name)
-        wanted = [c for c in dataset.schema.names if c in kinds or c == ask.target]
+        settings.check(dataset.schema.names, name)
+        kinds = kinds_of(dataset.schema, settings, name)
+        wanted = [c for c in dataset.schema.names if c in kinds or c == settings.target]
         batches = dataset.to_batches(
             columns=wanted,
             batch_size=rows_of_batch(entries, len(wanted)),
             batch_readahead=1,
             fragment_readahead=1,
         )
-        yield Records(batches, kinds, name, ask.types)
+        yield Records(batches, kinds, name, settings.types)

@@ -35,7 +35,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ColumnSettings:
     """Column settings of the caller: the target, columns to ignore, and types."""
 
     target: str | None
@@ -63,32 +63,32 @@ class Asked:
 
 
 @contextmanager
-def columnar_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
+def columnar_records(file: DataFile, settings: ColumnSettings, entries: int) -> Iterator[Records]:
     """Open a Parquet or Arrow file as records, with about ``entries`` numbers per batch."""
     name = str(file)
     with explained_arrow(name), _open_columnar(file, entries) as (schema, read):
         extra = directory_columns(file, schema.names)
-        ask.check([*schema.names, *(column for column, *_ in extra)], name)
-        kinds = kinds_of(schema, ask, name)
-        wanted = [column for column in schema.names if column in kinds or column == ask.target]
-        records = Records(read(wanted), kinds, name, ask.types)
-        yield with_directory_columns(records, extra, ask)
+        settings.check([*schema.names, *(column for column, *_ in extra)], name)
+        kinds = kinds_of(schema, settings, name)
+        wanted = [column for column in schema.names if column in kinds or column == settings.target]
+        records = Records(read(wanted), kinds, name, settings.types)
+        yield with_directory_columns(records, extra, settings)
 
 
-def kinds_of(schema: Any, ask: Asked, name: str) -> dict[str, str]:
+def kinds_of(schema: Any, settings: ColumnSettings, name: str) -> dict[str, str]:
     """Return the kinds of the features of a schema; raise for types that are neither numbers, text nor times."""
     twice = [column for column in schema.names if schema.names.count(column) > 1]
     if twice:
         refuse(name, f"several columns are called {min(twice)!r}; rename them.")
     kinds = {}
     for column in schema:
-        kind = kind_of_arrow(column.type) if ask.is_read(column.name) else None
-        if column.name == ask.target and kind is None:
+        kind = kind_of_arrow(column.type) if settings.is_read(column.name) else None
+        if column.name == settings.target and kind is None:
             refuse(
                 name,
                 f"the target {column.name!r} holds {column.type}; it must hold one number, string or boolean per row.",
             )
-        if not ask.is_feature(column.name):
+        if not settings.is_feature(column.name):
             continue
         if kind is None:
             refuse(
@@ -106,15 +106,15 @@ def directory_columns(file: DataFile, names: Iterable[str]) -> Partition:
     return tuple(column for column in file.partition if column[0] not in own)
 
 
-def with_directory_columns(records: Records, extra: Partition, ask: Asked) -> Records:
+def with_directory_columns(records: Records, extra: Partition, settings: ColumnSettings) -> Records:
     """Return the records with the partition columns of the file appended."""
-    extra = tuple(column for column in extra if ask.is_read(column[0]))
+    extra = tuple(column for column in extra if settings.is_read(column[0]))
     if not extra:
         return records
     more = {
         column: STRING if kind == "string" else NUMBER
         for column, _, kind in extra
-        if column != ask.target
+        if column != settings.target
     }
     ours = {column for column, *_ in extra}
     return replace(
@@ -161,16 +161,39 @@ def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
                         for part in parquet.iter_batches(rows, row_groups=[g], columns=wanted)
                     ),
                 )
-        elif head[:6] == b"ARROW1":
-            # Not memory-mapped: truncation of a mapped file would kill the process.
-            with pa.ipc.open_file(source) as reader:
-                rows = rows_of_batch(entries, len(reader.schema))
-                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-                yield reader.schema, lambda wanted: _slice(_validate(batches), rows)
         else:
-            with pa.ipc.open_stream(source) as reader:
-                rows = rows_of_batch(entries, len(reader.schema))
-                yield reader.schema, lambda wanted: _slice(_validate(reader), rows)
+            # Not memory-mapped: truncation of a mapped file would kill the process.
+            stream = head[:6] != b"ARROW1"
+            with pa.ipc.open_stream(source) if stream else pa.ipc.open_file(source) as reader:
+                schema = reader.schema
+            rows = rows_of_batch(entries, len(schema))
+            read = _stream_batches if stream else _file_batches
+            yield schema, lambda wanted: _slice(_validate(read(source, schema, wanted)), rows)
+
+
+def _stream_batches(source: Any, schema: Any, wanted: list[str]) -> Iterator[Any]:
+    """Yield the batches of an Arrow stream, with the wanted columns only."""
+    source.seek(0)
+    with arrow().ipc.open_stream(source, options=_options(schema, wanted)) as reader:
+        yield from reader
+
+
+def _file_batches(source: Any, schema: Any, wanted: list[str]) -> Iterator[Any]:
+    """Yield the batches of an Arrow file, with the wanted columns only; the bytes of the others are not read."""
+    ipc = arrow().ipc
+    with ipc.open_file(source, options=_options(schema, wanted)) as reader:
+        for number in range(reader.num_record_batches):
+            try:
+                records = reader.get_batch(number)
+            except MemoryError:  # possibly a damaged size: Arrow checks it if it reads all columns
+                with ipc.open_file(source) as whole:
+                    records = whole.get_batch(number).select(wanted)
+            yield records
+
+
+def _options(schema: Any, wanted: list[str]) -> Any:
+    fields = [schema.get_field_index(column) for column in wanted]
+    return arrow().ipc.IpcReadOptions(included_fields=fields)
 
 
 def _native(place: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from linsep.arguments import flag
 from linsep.data.files.columnar import (
-    Asked,
+    ColumnSettings,
     Records,
     directory_columns,
     with_directory_columns,
@@ -104,12 +104,14 @@ class Dialect:
         return replace(self, delimiter="\t") if kind == "tsv" and self.delimiter is None else self
 
 
-def delimited_records(file: DataFile, dialect: Dialect, ask: Asked, entries: int) -> Records:
+def delimited_records(
+    file: DataFile, dialect: Dialect, settings: ColumnSettings, entries: int
+) -> Records:
     """Return the record batches of a file, with about ``entries`` numbers per batch."""
     text = _DelimitedFile(file, dialect, entries)
     extra = directory_columns(file, text.names)
-    ask.check([*text.names, *(column for column, *_ in extra)], text.name)
-    return with_directory_columns(text.records(ask), extra, ask)
+    settings.check([*text.names, *(column for column, *_ in extra)], text.name)
+    return with_directory_columns(text.records(settings), extra, settings)
 
 
 class _DelimitedFile:
@@ -130,9 +132,9 @@ class _DelimitedFile:
         self.names = self._header()
         self.padded: set[str] = set()  # missing values in the head, with the blanks around them
 
-    def records(self, ask: Asked) -> Records:
-        kept = [column for column in self.names if ask.is_feature(column)]
-        kinds, zoned = self._infer(kept, ask.types)
+    def records(self, settings: ColumnSettings) -> Records:
+        kept = [column for column in self.names if settings.is_feature(column)]
+        kinds, zoned = self._infer(kept, settings.types)
         pa = arrow()
         arrow_types = {
             NUMBER: pa.float64(),
@@ -142,14 +144,14 @@ class _DelimitedFile:
         }
         columns = {column: arrow_types[kinds[column]] for column in kept}
         columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
-        if ask.target in self.names:
-            columns[ask.target] = pa.string()
-        texts = self._texts(columns, ask.target)
+        if settings.target in self.names:
+            columns[settings.target] = pa.string()
+        texts = self._texts(columns, settings.target)
         return Records(
             self._in_plain_digits(self._batches(columns), texts),
             {column: kinds[column] for column in kept},
             self.name,
-            ask.types,
+            settings.types,
             self.dialect.missing,
             lambda row, column: self._locate(row, self.names.index(column)),
         )

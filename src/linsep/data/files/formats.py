@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from linsep.arguments import words
 from linsep.data.files.arrow_dataset import DATASET, dataset_records
-from linsep.data.files.columnar import Asked, Records, columnar_records
+from linsep.data.files.columnar import ColumnSettings, Records, columnar_records
 from linsep.data.files.datafile import DataFile
 from linsep.data.files.delimited import Dialect, delimited_records
 from linsep.data.files.inference import MISSING
@@ -112,12 +112,12 @@ def open_records(
     file: DataFile, kind: str, target: str | None, how: Reading, entries: int = 1 << 24
 ) -> Iterator[Records]:
     """Open a file with named columns as records, with about ``entries`` numbers per batch."""
-    ask = Asked(target, frozenset(map(str, how.ignore)), how.types, how.needs_target)
+    settings = ColumnSettings(target, frozenset(map(str, how.ignore)), how.types, how.needs_target)
     if kind in MATRICES:
         refuse(str(file), f"a {kind} file has no column names.")
     if kind in ("parquet", "arrow", DATASET):
         opener = dataset_records if kind == DATASET else columnar_records
-        with opener(file, ask, entries) as records:
+        with opener(file, settings, entries) as records:
             yield records
     else:
-        yield delimited_records(file, how.dialect.of_format(kind), ask, entries)
+        yield delimited_records(file, how.dialect.of_format(kind), settings, entries)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import EXACT_IN_FLOAT32, FloatArray
 from linsep.data.files.arrays import NpzFile, open_npy
 from linsep.data.files.columnar import Records
 from linsep.data.files.columns import Target, missing_name, numbers, whole_labels
@@ -25,7 +25,6 @@ from linsep.data.files.source import refuse
 from linsep.errors import BadInput
 
 _ENTRIES = 1 << 19  # numbers per batch: 4 MB
-_EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "float32")
 _ARROW_EXACT = ("bool", "int8", "uint8", "int16", "uint16", "halffloat", "float")
 
 Column = str | int | None
@@ -205,7 +204,7 @@ def _split(
     y = None if wanted.target is None else block[:, places[wanted.target]]
     weight = None if wanted.weight is None else block[:, places[wanted.weight]].astype(np.float64)
     X = np.delete(block, list(places.values()), axis=1) if places else block
-    kind = np.float32 if X.dtype.name in _EXACT_IN_SINGLE else np.float64
+    kind = np.float32 if X.dtype.name in EXACT_IN_FLOAT32 else np.float64
     X = np.ascontiguousarray(X, dtype=kind)
     finite = np.isfinite(X)
     if not finite.all():

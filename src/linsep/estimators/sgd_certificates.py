@@ -36,7 +36,7 @@ class SgdCertifier:
         self.total = float(data.n if data.weight is None else data.weight.sum())
         self._before = np.inf
 
-    def enough(self, curves: Curves) -> bool:
+    def is_certified(self, curves: Curves) -> bool:
         """Return whether the best iterate is certified to tol.
 
         The certificate is computed only when the objective decreased by less than tol since the last call.
