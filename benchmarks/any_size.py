@@ -29,8 +29,9 @@ _WORDS = np.array(
 )
 _FIT = """
 import sys
-from linsep.cli import command, leave_pandas_out
-leave_pandas_out()
+from linsep.cli import command
+from linsep.cli.pandas_import import hide_pandas
+hide_pandas()
 from linsep.cli import storage
 from linsep.tables import batches
 limit = int(sys.argv.pop(1))

@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import linsep
 from linsep.cli import live, main
@@ -655,3 +658,18 @@ def test_prices_with_separators_are_numbers_if_asked_and_never_classes(tmp_path,
     assert "give --thousands ',', or predict it as a class with --task classify." in said
     assert main([*words, "--thousands", ","]) == 0
     assert "held-out R squared" in capsys.readouterr().err
+
+
+def test_command_finds_pandas_for_pipelines_that_select_columns_by_name(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.choice(["x", "y"], 40)})
+    labels = np.where(frame.a + (frame.b == "x") > 0.5, "yes", "no")
+    steps = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(), ["b"]))
+    model = make_pipeline(steps, linsep.LogisticRegression()).fit(frame, labels)
+    linsep.save(model, tmp_path / "m.linsep")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    words = ["predict", str(tmp_path / "m.linsep"), str(tmp_path / "rows.csv")]
+    code = f"import sys; sys.argv[1:] = {words!r}; from linsep.cli import command; command()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["prediction", *model.predict(frame)]

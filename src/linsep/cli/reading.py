@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray
 from linsep.cli import live
+from linsep.cli.pandas_import import show_pandas
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
 from linsep.data.files.formats import FORMATS, TYPES, Reading
@@ -269,6 +270,7 @@ def _frame(model: Any, table: Table) -> Any:
             raise missing_name(name, table.columns, table.source)
     if not hasattr(model, "feature_names_in_"):
         return np.column_stack([table.values(name) for name in names])
+    show_pandas()
     try:
         import pandas as pd  # noqa: PLC0415
     except ImportError as error:

@@ -137,7 +137,7 @@ CSV = {
     "nothing left": (column("b", lambda i: "x"), ["--ignore", "a"], BAD_DATA, "no column is left"),
     "currency": (column("b", lambda i: f"${i}.50"), [], BAD_DATA, "data.csv:2:3: '$0.50' in column 'b'"),
     "percent": (column("b", lambda i: f"{i} %"), [], BAD_DATA, "--type 'b=category'"),
-    "a minus that is none": (column("b", lambda i: f"\u2212{i}"), [], BAD_DATA, "sign that is no part"),
+    "a minus that is none": (column("b", lambda i: f"\u2212{i}"), [], BAD_DATA, "U+2212; write them with a hyphen"),
     "thousands with a comma": (column("b", lambda i: f'"1,{i:03}"'), [], BAD_DATA, "--decimal ','"),
     "thousands with a blank": (column("b", lambda i: f"1 {i:03} 000"), [], BAD_DATA, "grouped digits"),
     "blanks that cannot be seen": (column("b", lambda i: f"\u00a0{i}"), [], BAD_DATA, "data.csv:2:3: "),

@@ -79,6 +79,8 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if grouped:
         between = others[0].lstrip("+-0123456789")[0]
         return others[0], f"numbers with grouped digits; give thousands={between!r}"
+    if all(_NUMBER.fullmatch(level.replace("\u2212", "-")) for level in others):
+        return others[0], "numbers with the minus sign U+2212; write them with a hyphen"
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
         return (
             others[0],
