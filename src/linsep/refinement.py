@@ -28,7 +28,7 @@ from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, constant_loss, visit
 from linsep.certificates.optimality import SMALLEST, preference
 from linsep.certificates.recheck import vector_or_default
-from linsep.certificates.rows import Answer, DoubledRows, row_curvatures
+from linsep.certificates.rows import DoubledRows, Evaluation, row_curvatures
 from linsep.data import Location
 from linsep.exact.budget import OF_A_FIT, OverBudget, at_most
 from linsep.exact.decimals import (
@@ -297,7 +297,7 @@ def _newton(loss: Loss, part: DoubledRows, theta: FloatArray) -> FloatArray:
     return at.theta
 
 
-def _step(loss: Loss, part: DoubledRows, at: Answer) -> FloatArray | None:
+def _step(loss: Loss, part: DoubledRows, at: Evaluation) -> FloatArray | None:
     """Return the Newton step; None if its predicted decrease is negligible or the Hessian is not proven definite."""
     h = row_curvatures(part.weight, loss.curvature(at.m))
     if not (np.isfinite(h).all() and np.isfinite(at.g).all()):

@@ -16,7 +16,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.certificates.certify import fragile
+from linsep.certificates.certify import depends_on_rounding
 from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
@@ -81,7 +81,7 @@ def fit_small(
     )
     gap = certificate.gap - certificate.rounding
     closed = gap <= SAFETY * recipe.tol * certificate.primal
-    if not closed or not certificate.certified or fragile(certificate):
+    if not closed or not certificate.certified or depends_on_rounding(certificate):
         return None
     seconds = perf_counter() - began
     lower = certificate.dual + certificate.rounding

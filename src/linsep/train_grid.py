@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.certificates import fragile, loss_factor, prove
+from linsep.certificates import depends_on_rounding, loss_factor, prove
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
 from linsep.data import Dataset, recorded
@@ -76,7 +76,7 @@ def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fi
                 continue
             fit = _conclude(problem, proposal, engine.NAME, perf_counter() - began)
             key = proposal.c, proposal.f
-            if fit.certificate.certified and not fragile(fit.certificate):
+            if fit.certificate.certified and not depends_on_rounding(fit.certificate):
                 fits[key] = fit
             else:
                 starts[key] = fit.W

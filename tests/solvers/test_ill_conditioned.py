@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor
-from linsep.certificates import Optimality, blame, explain
+from linsep.certificates import Optimality, describe_bad_scale, explain
 from linsep.data import Memory
 from linsep.losses import Hinge, Huber
 from linsep.penalties import ElasticNet
@@ -197,18 +197,20 @@ def test_the_warning_names_the_column_whose_scale_costs_the_digits():
 def test_the_warning_tells_a_single_entry_from_a_column_and_an_offset_from_a_size():
     X, _ = gaussian(100, 6)
     proof = Optimality(1.0, 0.5, 0.5, 0.5, np.inf, 1e-6, False, rounding=3e-5)
-    assert blame(proof, X) == ""
+    assert describe_bad_scale(proof, X) == ""
     outlier, shifted, large = X.copy(), X + 1e9, 1e8 * X
     outlier[3, 1] = 1e12
-    assert "Column 1 (counting from 0) has an entry of 1e+12 while" in blame(proof, outlier)
-    assert "that differ by" in blame(proof, shifted)
-    assert "Subtract its mean" in blame(proof, shifted)
+    assert "Column 1 (counting from 0) has an entry of 1e+12 while" in describe_bad_scale(
+        proof, outlier
+    )
+    assert "that differ by" in describe_bad_scale(proof, shifted)
+    assert "Subtract its mean" in describe_bad_scale(proof, shifted)
     assert (
         "The columns have entries near 3e+08: rounding alone accounts for a relative gap of 3e-05"
-        in blame(proof, large)
+        in describe_bad_scale(proof, large)
     )
-    assert blame(replace(proof, certified=True), large) == ""
-    assert "Column 1 " in blame(proof, sp.csr_matrix(outlier))
+    assert describe_bad_scale(replace(proof, certified=True), large) == ""
+    assert "Column 1 " in describe_bad_scale(proof, sp.csr_matrix(outlier))
     limited = explain(Status.TIME_LIMIT, proof, outlier)
     assert limited.startswith("The fit reached time_limit before")
     assert explain(Status.WORKING_PRECISION, proof, outlier).startswith("Column 1 ")

@@ -41,8 +41,7 @@ def install(*, audit: bool = False) -> Report:
     """
     global _current  # noqa: PLW0603
     if _current is not None:
-        if _current.audit != audit:
-            _current.audit = audit
+        _current.audit = audit
         return _current
     pairs = substitution.pairs()
     report = Report(audit=audit, replaced=tuple(sorted(pairs)))

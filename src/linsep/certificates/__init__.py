@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linsep.certificates.certify import certify, fragile, prove
+from linsep.certificates.certify import certify, depends_on_rounding, prove
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
@@ -12,7 +12,7 @@ from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import Part, closing_sums_numpy
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
-from linsep.certificates.shortfall import blame, explain
+from linsep.certificates.shortfall import describe_bad_scale, explain
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import TargetUnits, target_units
@@ -28,13 +28,13 @@ __all__ = [
     "Part",
     "Screening",
     "TargetUnits",
-    "blame",
     "certify",
     "closing_sums_numpy",
     "combine",
+    "depends_on_rounding",
+    "describe_bad_scale",
     "exact_certificate",
     "explain",
-    "fragile",
     "from_softmax_sums",
     "from_sums",
     "kkt",

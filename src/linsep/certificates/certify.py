@@ -64,7 +64,7 @@ def prove(
     return if_in_time(stretch, lambda: (solution, found))
 
 
-def fragile(found: Optimality) -> bool:
+def depends_on_rounding(found: Optimality) -> bool:
     """Return whether rounding uses so much of tol that other bits in the unfolded dual point may prove less."""
     return found.rounding > 1e-3 * found.tol * abs(found.primal)
 
@@ -78,7 +78,7 @@ def _reproducible(
         return solution, found
     if problem.data.location is Location.CLUSTER or problem.penalty.absent:
         return solution, found
-    if not (fragile(found) or _drifts(problem, kept, found)):
+    if not (depends_on_rounding(found) or _drifts(problem, kept, found)):
         return solution, found
     u = problem.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)

@@ -128,7 +128,7 @@ def contradiction(
         if claimed.certified != whole.certified or claimed.kind != whole.kind:
             return "The claim contradicts itself: it does not follow from its parts."
     for claim, part, proof, also in zip(claims, parts, found, curved, strict=True):
-        complaint = inconsistency(claim, part) or _deny(claim, part, proof, also)
+        complaint = inconsistency(claim, part) or _contradiction_with_rows(claim, part, proof, also)
         if complaint:
             return complaint
     return None
@@ -203,7 +203,9 @@ def follows_from_gap(claim: Optimality, part: Part) -> bool:
     )
 
 
-def _deny(claim: Optimality, part: Part, found: Optimality, also: Optimality) -> str | None:
+def _contradiction_with_rows(
+    claim: Optimality, part: Part, found: Optimality, also: Optimality
+) -> str | None:
     """Return the first statement of a claim that the rows contradict, or None. Either proof may support its bounds."""
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None

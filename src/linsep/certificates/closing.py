@@ -40,8 +40,8 @@ from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF, score_share
 from linsep.problem.duality import ClosingSums, DualValue, dot, dual_value, penalty_value
 
-#: Bound on the underflow error of the squares of one weight, for lam = 1.
-_UNDERFLOW = 2.0**-1070
+#: Bound on the underflow error of the squares of one weight, for a ridge of 1.
+SQUARE_UNDERFLOW = 2.0**-1070
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def _values(
     """P, its lower bound, and a bound on the rounding errors of both."""
     d, penalty = len(w), penalty_value(w, lam, l1)
     dual = dual_value(sums.conj, sums.mass, sums.v, lam=lam, l1=l1, fit_intercept=fit_intercept)
-    rounding = sums.terms_error + score_share(d) * penalty + _UNDERFLOW * (d * lam + 1.0)
+    rounding = sums.terms_error + score_share(d) * penalty + SQUARE_UNDERFLOW * (d * lam + 1.0)
     if dual.minimiser is not None:
         rounding += _error_with_ridge(sums, w, dual, dual.minimiser, lam, l1, fit_intercept)
     elif l1 > 0.0:
@@ -154,7 +154,7 @@ def _error_with_ridge(
     del off  # free the memory early
     conjugate = 0.5 * lam * dot(at, at) + (l1 * float(np.abs(at).sum()) if l1 else 0.0)
     error = min(sums.v_error * math.sqrt(dot(at, at)), along)
-    error += score_share(d) * conjugate + _UNDERFLOW * d / lam
+    error += score_share(d) * conjugate + SQUARE_UNDERFLOW * d / lam
     moved = sums.v_error
     if fit_intercept:
         share = 2.0 * (sums.mass_share + ROUNDOFF)

@@ -24,8 +24,8 @@ from dataclasses import replace
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.certificates.closing import BoundedSums
-from linsep.certificates.metric import AMPLE
+from linsep.certificates.closing import SQUARE_UNDERFLOW, BoundedSums
+from linsep.certificates.metric import ROUNDING_FACTOR
 from linsep.certificates.optimality import Optimality, enclose, preference
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import (
@@ -49,9 +49,6 @@ from linsep.problem.closing_rows import ROUNDOFF, feasible, score_share
 from linsep.problem.duality import DualValue, group_dual_value
 from linsep.solution import Explicit
 
-#: Bound on the underflow error of the squares of one weight, for a ridge of 1.
-_UNDERFLOW = 2.0**-1070
-
 
 def group_certificate(part: Part) -> Optimality:
     """Certify a subproblem whose penalty has factors or groups.
@@ -69,8 +66,8 @@ def group_certificate(part: Part) -> Optimality:
 def _by_sums(part: Part, precise: bool) -> Optimality:
     assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
     free = part.penalty.unpenalised(part.X.shape[1]).any()
-    held = _hold(part, part.loss, precise) if free else None
-    return _assemble(part, part.penalty, _sums(part, part.loss, held, precise), held)
+    point = _feasible_dual(part, part.loss, precise) if free else None
+    return _assemble(part, part.penalty, _sums(part, part.loss, point, precise), point)
 
 
 def repair_dual(part: Part) -> Part:
@@ -78,11 +75,11 @@ def repair_dual(part: Part) -> Part:
     penalised = part.penalty.uniform or not part.penalty.unpenalised(part.X.shape[1]).any()
     if penalised or not isinstance(part.loss, Loss):
         return part
-    held = _hold(part, part.loss, precise=True)
-    return part._replace(dual=Explicit(held.u)) if held.proven else part
+    point = _feasible_dual(part, part.loss, precise=True)
+    return part._replace(dual=Explicit(point.u)) if point.proven else part
 
 
-class _Held:
+class _FeasibleDual:
     """Dual variables u, with a feasible point for unpenalised features and intercept within c of u."""
 
     def __init__(self, u: FloatArray, c: FloatArray) -> None:
@@ -90,7 +87,7 @@ class _Held:
         self.proven = bool(np.isfinite(c).all())
 
 
-def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
+def _feasible_dual(part: Part, loss: Loss, precise: bool) -> _FeasibleDual:
     """Find dual variables near those of the part for which the unpenalised columns of v vanish.
 
     If that cannot be proven, all are set to 0, which is feasible for every column.
@@ -112,35 +109,37 @@ def _hold(part: Part, loss: Loss, precise: bool) -> _Held:
         own = DoubledRows.of(own) or own
     found = feasible_point(loss, own, u, part.tol) if np.isfinite(u).all() else None
     if found is None:
-        return _Held(np.zeros(n), np.full(n, math.inf))
+        return _FeasibleDual(np.zeros(n), np.full(n, math.inf))
     u, c = found
     safe = feasible(loss, u, m, s)  # sets values that may underflow to 0
-    return _Held(safe, (c + np.abs(u - safe)) * AMPLE)
+    return _FeasibleDual(safe, (c + np.abs(u - safe)) * ROUNDING_FACTOR)
 
 
-def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedSums:
+def _sums(part: Part, loss: Loss, point: _FeasibleDual | None, precise: bool) -> BoundedSums:
     """Sums of the closing pass, with bounds on their errors."""
-    dual = part.dual if held is None else Explicit(held.u)
+    dual = part.dual if point is None else Explicit(point.u)
     rows = loss, part.X, part.sigma, part.offset, part.weight, part.W, dual
     if precise:
-        balanced = part.fit_intercept and held is None
+        balanced = part.fit_intercept and point is None
         sums = precise_sums(part._replace(dual=dual, fit_intercept=balanced))
     else:
         sums = BoundedSums.of(closing_sums_numpy(*rows), longest_sum(part.X))
-    return sums if held is None or not held.proven else _charge(part, loss, held, sums)
+    return sums if point is None or not point.proven else _worst_case_sums(part, loss, point, sums)
 
 
-def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSums:
+def _worst_case_sums(
+    part: Part, loss: Loss, point: _FeasibleDual, sums: BoundedSums
+) -> BoundedSums:
     """Sums for the worst point within c of u, both sides combined."""
     n = part.X.shape[0]
     s, o = (
         vector_or_default(v, slice(0, n), default)
         for v, default in ((part.weight, 1.0), (part.offset, 0.0))
     )
-    worst, size = largest_conjugates(loss, held.u, held.c, o)
+    worst, size = largest_conjugates(loss, point.u, point.c, o)
     moved = along = 0.0
     for rows, block in chunks(part.X):
-        c = weigh(s[rows], held.c[rows])
+        c = weigh(s[rows], point.c[rows])
         moved += float(c @ (row_norms(block) + 2.0**-500))
         along += float(c @ score(abs(block), np.abs(part.W))[:, 0])
     chain = (n + 40) * ROUNDOFF
@@ -150,25 +149,25 @@ def _charge(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSu
         mass=(1.0, 1.0),
         v=(sums.v[0] + sums.v[1], np.zeros_like(sums.v[0])),
         terms_error=sums.terms_error + 48 * ROUNDOFF * float(weigh(s, size).sum()) + n * UNDERFLOW,
-        v_error=sums.v_error + AMPLE * moved * (1.0 + chain),
-        v_error_along=sums.v_error_along + AMPLE * along * (1.0 + chain),
-        v_error_entry=sums.v_error_entry + AMPLE * moved * (1.0 + chain),
+        v_error=sums.v_error + ROUNDING_FACTOR * moved * (1.0 + chain),
+        v_error_along=sums.v_error_along + ROUNDING_FACTOR * along * (1.0 + chain),
+        v_error_entry=sums.v_error_entry + ROUNDING_FACTOR * moved * (1.0 + chain),
         mass_share=0.0,
     )
 
 
 def _assemble(
-    part: Part, penalty: GroupElasticNet, sums: BoundedSums, held: _Held | None
+    part: Part, penalty: GroupElasticNet, sums: BoundedSums, point: _FeasibleDual | None
 ) -> Optimality:
     """Assemble the certificate from sums with error bounds."""
     w = np.ascontiguousarray(part.W[:-1, 0])
     value, d = penalty.value(w), len(w)
     primal = sums.loss + value
     rounding = sums.terms_error + 2.0 * score_share(d) * value
-    rounding += _UNDERFLOW * (d * float(penalty.ridge.max()) + 1.0)
+    rounding += SQUARE_UNDERFLOW * (d * float(penalty.ridge.max()) + 1.0)
     bound = 0.0
-    if (held is None or held.proven) and penalty.full_precision:
-        balanced = part.fit_intercept and held is None
+    if (point is None or point.proven) and penalty.full_precision:
+        balanced = part.fit_intercept and point is None
         dual = group_dual_value(
             sums.conj, sums.mass, sums.v, penalty=penalty, fit_intercept=balanced
         )
@@ -196,7 +195,7 @@ def _error_with_ridge(
         sums.v_error_along + sums.v_error * math.sqrt(dot(off, off)),
     )
     size = penalty.conjugate(dual.v[0] + dual.v[1]) + float(penalty.thresholds @ penalty.norms(at))
-    error += 4.0 * score_share(d) * size + _UNDERFLOW * d * (1.0 + 1.0 / least)
+    error += 4.0 * score_share(d) * size + SQUARE_UNDERFLOW * d * (1.0 + 1.0 / least)
     moved = sums.v_error
     if balanced:
         share = 2.0 * (sums.mass_share + ROUNDOFF)

@@ -13,9 +13,9 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.certificates.metric import AMPLE, Metric
+from linsep.certificates.metric import ROUNDING_FACTOR, Metric
 from linsep.certificates.recheck import vector_or_default
-from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
+from linsep.certificates.rows import UNDERFLOW, Evaluation, Rows, product_error
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
@@ -65,12 +65,12 @@ class KernelRows(Rows):
             _values_of(block, reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
 
         self.data.sum(put, 1)
-        return reach * AMPLE
+        return reach * ROUNDING_FACTOR
 
-    def visit(self, loss: Loss, theta: FloatArray) -> Answer:
+    def visit(self, loss: Loss, theta: FloatArray) -> Evaluation:
         """Objective, gradient and their rounding errors at theta (one pass)."""
         data, order, size = self.data, self.data.d + 1, self.size
-        at, whole, slopes = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
+        at, whole, slopes = Evaluation.empty(data.n, theta), np.zeros(order), np.empty(data.n)
         whole[:size] = theta
 
         def add(block: Block, out: FloatArray) -> None:

@@ -32,11 +32,11 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.dependence import proven_metric
-from linsep.certificates.metric import AMPLE, Metric, bound
+from linsep.certificates.metric import ROUNDING_FACTOR, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
 from linsep.certificates.recheck import Dual, Part, vector_or_default, weigh
-from linsep.certificates.rows import Answer, DoubledRows, Rows, row_curvatures
+from linsep.certificates.rows import DoubledRows, Evaluation, Rows, row_curvatures
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
@@ -48,9 +48,9 @@ LARGEST = 4000
 _SHARP = 0.5
 
 
-def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
+def visit(loss: Loss, part: Rows, theta: FloatArray) -> Evaluation:
     """Objective, gradient and their rounding errors at theta. One pass."""
-    at = Answer.empty(part.X.shape[0], theta)
+    at = Evaluation.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
         value, loss_error = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
         g, slack = part.pull(A, part.sigma[rows] * at.slope[rows])
@@ -86,7 +86,7 @@ def local_certificate(part: Part, *, finest: bool = False) -> Optimality:
 def certify_locally(
     loss: Loss,
     part: Rows,
-    at: Answer,
+    at: Evaluation,
     *,
     scale: float,
     tol: float,
@@ -95,13 +95,15 @@ def certify_locally(
 ) -> Optimality:
     """Certify an evaluated solution; repeat in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
-    found = _argue(loss, part, at, dual, at.rounding, **settings)
+    found = _certify_once(loss, part, at, dual, at.rounding, **settings)
     enough = (found.certified and not finest) or part.size > LARGEST
     finer = None if enough else DoubledRows.of(part)
     if finer is None or not math.isfinite(at.primal):
         return found
     again = if_in_time(
-        lambda: _argue(loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings),
+        lambda: _certify_once(
+            loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings
+        ),
         lambda: found,
     )
     return min(found, again, key=_error_of_coefficients if finest else preference)
@@ -111,10 +113,10 @@ def _error_of_coefficients(found: Optimality) -> float:
     return found.coef_error
 
 
-def _argue(
+def _certify_once(
     loss: Loss,
     part: Rows,
-    at: Answer,
+    at: Evaluation,
     dual: Dual,
     float64_rounding: float,
     *,
@@ -127,7 +129,7 @@ def _argue(
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
         drop, distance = if_in_time(
-            lambda: _drop(loss, part, at, tol), lambda: (math.inf, math.inf)
+            lambda: _excess_bound(loss, part, at, tol), lambda: (math.inf, math.inf)
         )
     found = enclose(
         *(at.primal, at.primal - drop, at.rounding),
@@ -147,7 +149,7 @@ def _argue(
     return found if found.gap <= other.gap else replace(other, coef_error=found.coef_error)
 
 
-def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
+def exact_fit(loss: Loss, part: Rows, at: Evaluation, tol: float) -> bool:
     """Return whether the objective is zero to working precision, so that no relative gap can be defined.
 
     Only without a penalty, only for losses that can be 0, and only if the objective plus its rounding bound is at most
@@ -178,7 +180,7 @@ def constant_loss(
     return 2.0 * float(min(values[slope > 0.0].sum(), values[slope < 0.0].sum()))
 
 
-def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
+def _excess_bound(loss: Loss, part: Rows, at: Evaluation, tol: float) -> tuple[float, float]:
     """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); infinite if the proof fails."""
     h = row_curvatures(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
@@ -193,18 +195,18 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
     reach = part.reach(metric)
     # The error of a slope acts along its own row; the error of summation may act in any direction.
     mu = (metric.dual_norm(at.g, at.sum_error) + float(at.slope_error @ reach)) * (
-        AMPLE + len(reach) * ROUNDOFF
+        ROUNDING_FACTOR + len(reach) * ROUNDOFF
     )
     if not 0.5 * mu * mu < max(at.primal, at.rounding):  # kappa <= 1: the bound 0 is no worse
         return math.inf, math.inf
 
     def kappa_at(rho: float) -> float:
         # Summing |m| and the radius has a rounding error of at most 2 u (|m| + e + rho reach).
-        radius = (at.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(at.m)
+        radius = (at.e + rho * reach) * ROUNDING_FACTOR + 4 * ROUNDOFF * np.abs(at.m)
         low = row_curvatures(part.weight, loss.curvature_floor(at.m, radius))
-        share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / AMPLE
+        share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / ROUNDING_FACTOR
         kappa = share * metric.floor  # as sum s h_lo x~ x~' >= share * H
-        return kappa if kappa >= 0.5 else max(kappa, part.floor(metric, low / AMPLE))
+        return kappa if kappa >= 0.5 else max(kappa, part.floor(metric, low / ROUNDING_FACTOR))
 
     found = bound(mu, kappa_at)
     if found is None:

@@ -22,9 +22,15 @@ from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reach
 from linsep.certificates.local import coefficient_distance
-from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
+from linsep.certificates.metric import (
+    ROUNDING_FACTOR,
+    Metric,
+    gram_loss,
+    inverse_root,
+    smallest_eigenvalue,
+)
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.rows import TINY, UNDERFLOW, Answer, row_curvatures
+from linsep.certificates.rows import TINY, UNDERFLOW, Evaluation, row_curvatures
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -40,11 +46,11 @@ def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -
     data, size = problem.data, problem.data.d + int(problem.fit_intercept)
     rows = _RowsAt(problem.loss, theta.copy(), size)
     sums = data.sum(rows.add_first_round, rows.length, reads=())
-    at, H = _answer(problem, rows, sums)
+    at, H = _evaluation(problem, rows, sums)
     drop, distance = math.inf, math.inf
     metric = _metric(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
     if metric is not None:
-        drop, distance = _drop(problem, rows, at, metric)
+        drop, distance = _excess_bound(problem, rows, at, metric)
     return enclose(
         *(at.primal, at.primal - drop, at.rounding),
         scale=problem.penalty.scale,
@@ -69,14 +75,14 @@ class _RowsAt:
         order = len(self.theta)
         return 2 + order + (2 * order - 1) + order * order
 
-    def visit(self, block: Block) -> tuple[Answer, FloatArray, float, float]:
+    def visit(self, block: Block) -> tuple[Evaluation, FloatArray, float, float]:
         """Return margins and slopes, curvatures h, the sum of the losses and its rounding error."""
         lo, hi, s = block.lo, block.hi, block.weights()
         reach = np.empty(hi - lo)
         _kernels.reaches(block.rows, lo, hi, self.theta, reach)
         offset = np.zeros(hi - lo) if block.offset is None else block.offset[lo:hi]
         m, e = block.margins(block.scores(self.theta)), margin_error(self.size, reach, offset)
-        at = Answer.empty(hi - lo, self.theta)
+        at = Evaluation.empty(hi - lo, self.theta)
         value, loss_error = at.put(self.loss, slice(0, hi - lo), m, e, s)
         return at, row_curvatures(s, self.loss.curvature(m)), value, loss_error
 
@@ -100,11 +106,11 @@ def _chain(problem: Problem, rows: _RowsAt) -> float:
     return (problem.data.longest_sum(rows.length) + 8) * ROUNDOFF
 
 
-def _answer(problem: Problem, rows: _RowsAt, sums: FloatArray) -> tuple[Answer, FloatArray]:
+def _evaluation(problem: Problem, rows: _RowsAt, sums: FloatArray) -> tuple[Evaluation, FloatArray]:
     """Objective and gradient with their rounding errors, and H, from the sums of the first round."""
     data, size, order = problem.data, rows.size, problem.order
     g, moments, H = np.split(sums[2:], [order, 3 * order - 1])
-    at, chain = Answer.empty(0, rows.theta[:size]), _chain(problem, rows)
+    at, chain = Evaluation.empty(0, rows.theta[:size]), _chain(problem, rows)
     at.primal, at.rounding = float(sums[0]), float(sums[1]) + chain * float(sums[0])
     at.g[:] = g[:size]
     at.sum_error[:] = chain * absolute_sums(moments, size) + data.n * UNDERFLOW
@@ -124,7 +130,9 @@ def _metric(H: FloatArray, chain: float) -> Metric | None:
     return Metric(T, np.arange(len(H)), floor, True) if floor > 0.0 else None
 
 
-def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[float, float]:
+def _excess_bound(
+    problem: Problem, rows: _RowsAt, at: Evaluation, metric: Metric
+) -> tuple[float, float]:
     """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); infinite if the proof fails. One round."""
     loss, size, d = problem.loss, rows.size, problem.data.d
     (T, sizes), plain = padded_root(metric, d, size), metric.dual_norm(at.g, at.sum_error)
@@ -132,20 +140,24 @@ def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[
 
     def add(block: Block, out: FloatArray) -> tuple[FloatArray]:
         here, h, _, _ = rows.visit(block)
-        reach, s, live = row_reach(block, T, sizes, size) * AMPLE, block.weights(), h > 0.0
+        reach, s, live = (
+            row_reach(block, T, sizes, size) * ROUNDING_FACTOR,
+            block.weights(),
+            h > 0.0,
+        )
         out[0] += here.slope_error @ reach
         ratios = np.ones(len(radii))
         for k, rho in enumerate(radii):
-            radius = (here.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(here.m)
+            radius = (here.e + rho * reach) * ROUNDING_FACTOR + 4 * ROUNDOFF * np.abs(here.m)
             low = row_curvatures(s, loss.curvature_floor(here.m, radius))
             ratios[k] = (low[live] / h[live]).min(initial=1.0)
         return (ratios,)
 
     errors, found = problem.data.visit(add, 1, reads=())
-    ratios = np.min([part for (part,) in found], axis=0) / AMPLE
-    mu = (plain + float(errors[0])) * (AMPLE + problem.data.n * ROUNDOFF)
+    ratios = np.min([part for (part,) in found], axis=0) / ROUNDING_FACTOR
+    mu = (plain + float(errors[0])) * (ROUNDING_FACTOR + problem.data.n * ROUNDOFF)
     for rho, kappa in zip(radii, ratios * metric.floor, strict=True):
-        if kappa * rho >= 2.0 * mu * AMPLE:
-            drop = 0.5 * mu * mu / kappa * AMPLE
+        if kappa * rho >= 2.0 * mu * ROUNDING_FACTOR:
+            drop = 0.5 * mu * mu / kappa * ROUNDING_FACTOR
             return drop, coefficient_distance(metric, d, float(kappa))
     return math.inf, math.inf

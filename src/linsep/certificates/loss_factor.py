@@ -35,7 +35,7 @@ from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised, TraceRecord
 
 #: Covers a few roundings.
-_UP = 1.0 + 8.0 * ROUNDOFF
+_ROUNDING_FACTOR = 1.0 + 8.0 * ROUNDOFF
 #: Covers the increase of the relative gap when the certificate is converted to the scaled loss.
 _LOST = 32.0 * ROUNDOFF
 #: Range of c C, and of the objective at C = inf, that float64 holds to full precision.
@@ -118,9 +118,9 @@ class LossFactor:
     def _multiply(self, found: Optimality) -> Optimality:
         """Certificate of c L from that of L."""
         c = self.objective
-        primal, dual = c * found.primal, c * found.dual / _UP
+        primal, dual = c * found.primal, c * found.dual / _ROUNDING_FACTOR
         stated = found.primal == 0.0 or _LEAST <= primal <= _MOST
-        gap = max(c * found.gap * _UP, primal - dual) if stated else math.inf
+        gap = max(c * found.gap * _ROUNDING_FACTOR, primal - dual) if stated else math.inf
         none = found.relative_gap == 0.0 or not stated  # an exact fit, or no relative gap
         share = found.relative_gap if none and stated else relative(gap, primal, dual)
         return replace(
@@ -129,13 +129,13 @@ class LossFactor:
             dual=dual if stated else 0.0,
             gap=gap,
             relative_gap=share if stated else math.inf,
-            rounding=c * found.rounding * _UP,
+            rounding=c * found.rounding * _ROUNDING_FACTOR,
         )
 
     def _widen(self, found: Optimality) -> Optimality:
         """Certificate for c C from that for the rounded c C."""
         lost = 4.0 * ROUNDOFF * (abs(found.primal) + found.rounding)
-        gap, dual = (found.gap + lost) * _UP, found.dual * (1.0 - 4.0 * ROUNDOFF)
+        gap, dual = (found.gap + lost) * _ROUNDING_FACTOR, found.dual * (1.0 - 4.0 * ROUNDOFF)
         modulus = self.penalty.modulus * self.penalty.scale
         error = found.coef_error
         if math.isfinite(error) and modulus > 0.0:
@@ -147,8 +147,8 @@ class LossFactor:
             dual=dual,
             gap=gap,
             relative_gap=relative(gap, found.primal, dual),
-            coef_error=error * _UP if modulus > 0.0 else math.inf,
-            rounding=(found.rounding + lost) * _UP,
+            coef_error=error * _ROUNDING_FACTOR if modulus > 0.0 else math.inf,
+            rounding=(found.rounding + lost) * _ROUNDING_FACTOR,
             kind="dual" if found.kind == "exact" else found.kind,  # exact only for the rounded c C
         )
 

@@ -26,7 +26,7 @@ _RADII = (4.0, 16.0, 64.0)
 #: If T'HT is this close to the identity, the distance alone bounds its smallest eigenvalue.
 _CLOSE = 0.25
 #: Factor that covers the few roundings of sums and square roots of quantities that are themselves bounds.
-AMPLE = 1.0 + 1e-9
+ROUNDING_FACTOR = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Metric:
             return math.inf
         exact = self.T.T @ g
         error = np.abs(self.T).T @ (slack + (len(g) + 4) * ROUNDOFF * np.abs(g))
-        return (math.sqrt(float(exact @ exact)) + math.sqrt(float(error @ error))) * AMPLE
+        return (math.sqrt(float(exact @ exact)) + math.sqrt(float(error @ error))) * ROUNDING_FACTOR
 
     @property
     def row_norms(self) -> FloatArray:
@@ -128,7 +128,7 @@ def smallest_eigenvalue(G: FloatArray, lost: float) -> float:
     size = len(G)
     G = 0.5 * (G + G.T)
     identity = np.eye(size)
-    away = float(np.linalg.norm(G - identity)) * AMPLE + 4 * ROUNDOFF * size
+    away = float(np.linalg.norm(G - identity)) * ROUNDING_FACTOR + 4 * ROUNDOFF * size
     if away + lost <= _CLOSE:
         return 1.0 - away - lost
     margin = 4.0 * (size + 2) * ROUNDOFF * float(np.abs(np.diagonal(G)).sum())

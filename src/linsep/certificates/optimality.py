@@ -14,7 +14,7 @@ Kind = Literal["dual", "local", "exact"]
 #: Without a penalty, a fit is exact if its objective is at most tol times this fraction of every constant model's.
 EXACT_FIT = 1e-6
 #: Factor that covers the roundings of the last few operations.
-_UP = 1.0 + 2.0**-51
+_ROUNDING_FACTOR = 1.0 + 2.0**-51
 #: Smaller objectives are too close to underflow to have a relative error.
 SMALLEST = 2.0**-1000
 #: Larger than any underflow error in reported units.
@@ -157,9 +157,11 @@ def enclose(  # noqa: PLR0913
     gap, dual = max(primal - bound, 0.0) + rounding, max(bound - rounding, 0.0)
     coef_error = math.inf
     if math.isfinite(distance):
-        coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
-    dual = max(scale * dual / _UP - _UNDERFLOW, 0.0)
-    reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
+        coef_error = (
+            distance * math.sqrt(gap if drop is None else min(drop, gap)) * _ROUNDING_FACTOR
+        )
+    dual = max(scale * dual / _ROUNDING_FACTOR - _UNDERFLOW, 0.0)
+    reported_gap = max(scale * gap * _ROUNDING_FACTOR + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
     if primal > 0.0 and scale * primal < SMALLEST:  # its digits are lost in reported units
         share, dual, reported_gap = math.inf, 0.0, math.inf
@@ -171,7 +173,7 @@ def enclose(  # noqa: PLR0913
         coef_error=coef_error,
         tol=tol,
         certified=share <= tol,
-        rounding=scale * rounding * _UP,
+        rounding=scale * rounding * _ROUNDING_FACTOR,
         kind=kind,
     )
 

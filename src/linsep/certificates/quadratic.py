@@ -24,8 +24,8 @@ import numpy as np
 import scipy.linalg
 
 from linsep.arrays import FloatArray
-from linsep.certificates.metric import AMPLE
-from linsep.certificates.rows import TINY, Answer, Rows
+from linsep.certificates.metric import ROUNDING_FACTOR
+from linsep.certificates.rows import TINY, Evaluation, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
@@ -33,7 +33,7 @@ from linsep.problem.closing_rows import ROUNDOFF
 _FLOORS = (1e-3, 1e-6)
 
 
-def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] | None:
+def parabola_drop(part: Rows, at: Evaluation, h: FloatArray) -> tuple[float, float] | None:
     """Bound on P - P*, and c in |w - w*| <= c sqrt(P - P*); None if H is not proven positive definite.
 
     ``h`` holds the curvatures s l'' of the rows, which do not depend on theta.
@@ -49,7 +49,7 @@ def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] 
     K *= E
     K *= E[:, None]
     trace = float(K.trace())
-    lost = AMPLE * 1.01 * (part.chain + 4.0 * (part.size + 4) * ROUNDOFF) * trace
+    lost = ROUNDING_FACTOR * 1.01 * (part.chain + 4.0 * (part.size + 4) * ROUNDOFF) * trace
     found = _definite(K, lost) if part.chain < 1e-3 else None
     if found is None:
         return None
@@ -60,10 +60,12 @@ def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] 
     left = 2.0 * (part.size + 4) * ROUNDOFF * math.sqrt(1.01 * trace) * length
     added = math.sqrt(float(np.square(E * at.sum_error).sum()))
     slopes = math.sqrt(float(np.square(at.slope_error[live] / np.sqrt(h[live])).sum()))
-    mu = (length + (left + added) / root + slopes) * (AMPLE + len(h) * ROUNDOFF)
+    mu = (length + (left + added) / root + slopes) * (ROUNDING_FACTOR + len(h) * ROUNDOFF)
     if not math.isfinite(mu):
         return None
-    return 0.5 * mu * mu * AMPLE, float(E[:d].max(initial=0.0)) * math.sqrt(2.0 / kappa) * AMPLE
+    return 0.5 * mu * mu * ROUNDING_FACTOR, float(E[:d].max(initial=0.0)) * math.sqrt(
+        2.0 / kappa
+    ) * ROUNDING_FACTOR
 
 
 def _definite(K: FloatArray, lost: float) -> tuple[FloatArray, float] | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linsep.arrays import BoolArray, FloatArray, dense
 from linsep.certificates.metric import (
-    AMPLE,
+    ROUNDING_FACTOR,
     Metric,
     gram_loss,
     inverse_factor,
@@ -174,7 +174,7 @@ class Rows:
         G, lost = self.image_gram(T, h)
         added = (longest_dense_sum(self.X) + self.size + 16) * ROUNDOFF * float(np.trace(G))
         root = math.sqrt(smallest_eigenvalue(G, 1.01 * added))
-        return max(root - math.sqrt(lost) * AMPLE, 0.0) ** 2 / AMPLE
+        return max(root - math.sqrt(lost) * ROUNDING_FACTOR, 0.0) ** 2 / ROUNDING_FACTOR
 
     def image_gram(self, T: FloatArray, h: FloatArray) -> tuple[FloatArray, float]:
         """T' (lam I_w + sum h x~ x~') T from Z = x~ T, and the squared Frobenius norm of the errors of sqrt(h) Z."""
@@ -215,7 +215,7 @@ class Rows:
         for rows, A in self.chunks():
             Z, error = self.images(A, metric.T, sizes)
             reach[rows] = np.sqrt(np.einsum("ij,ij->i", Z, Z)) + error
-        return reach * AMPLE
+        return reach * ROUNDING_FACTOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +289,7 @@ class DoubledRows(Rows):
 
 
 @dataclass(eq=False)
-class Answer:
+class Evaluation:
     """Margins and slopes of all rows, gradient and objective, each with a bound on its rounding error."""
 
     theta: FloatArray
@@ -304,7 +304,7 @@ class Answer:
     rounding: float = 0.0  #: rounding error of primal
 
     @classmethod
-    def empty(cls, n: int, theta: FloatArray) -> Answer:
+    def empty(cls, n: int, theta: FloatArray) -> Evaluation:
         """Allocate arrays for n rows, to be filled by ``put``."""
         m, e, slope, slope_error = np.empty((4, n))
         g, sum_error = np.zeros((2, len(theta)))

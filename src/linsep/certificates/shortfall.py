@@ -39,11 +39,11 @@ def explain(
     """
     reason = status.message
     if status in (Status.WORKING_PRECISION, Status.GIVEN_UP):
-        reason = blame(certificate, X, names) or reason
+        reason = describe_bad_scale(certificate, X, names) or reason
     return f"{reason} Now: {certificate.describe(advice=False)}"
 
 
-def blame(certificate: Optimality, X: Any, names: Names | None = None) -> str:
+def describe_bad_scale(certificate: Optimality, X: Any, names: Names | None = None) -> str:
     """Sentence that names the column whose scale loses digits, and says what to do; "" if none stands out."""
     known = isinstance(X, np.ndarray) or sp.issparse(X)
     if not (known or location_of(X) is Location.DISK) or certificate.certified or min(X.shape) == 0:

@@ -36,7 +36,7 @@ UNDERFLOW = 2.0**-1022
 #: Bound on the error of a norm sqrt(sum a^2), per entry, from underflow of its square.
 SHORT = 2.0**-537
 #: Covers the roundings of the rounding bound itself, which are of second order.
-_UP = 1.001
+_ROUNDING_FACTOR = 1.001
 
 
 class Bounds(NamedTuple):
@@ -152,7 +152,7 @@ def bounds(
         largest = float(np.abs(v).max(initial=0.0))
         rounding += dual.value - entropy * l1 / max(largest + v_error, l1)
     rounding += (w.size + 8) * ROUNDOFF * (primal + abs(entropy) + square)
-    return Bounds(primal, dual.value, _UP * rounding)
+    return Bounds(primal, dual.value, _ROUNDING_FACTOR * rounding)
 
 
 def _length(a: FloatArray) -> float:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from linsep.arrays import FloatArray
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import (
-    AMPLE,
+    ROUNDING_FACTOR,
     Metric,
     bound,
     gram_loss,
@@ -59,7 +59,7 @@ _FAINT = 2.0**-1000
 
 
 @dataclass(eq=False)
-class _Answer:
+class _Evaluation:
     """Objective, gradient, Hessian and their rounding errors at W."""
 
     slope_error: FloatArray  #: (n, k) rounding error of the slopes
@@ -80,7 +80,7 @@ def softmax_local_certificate(part: Part) -> Optimality:
     theta = np.asarray(part.W, dtype=np.float64)[:size]
     s = vector_or_default(part.weight, slice(0, X.shape[0]), 1.0)
     at = _visit(part.loss, X, np.asarray(part.labels), s, theta, lam)
-    drop = if_in_time(lambda: _drop(at, X, s, lam, part.fit_intercept), lambda: math.inf)
+    drop = if_in_time(lambda: _excess_bound(at, X, s, lam, part.fit_intercept), lambda: math.inf)
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
         at.primal,
@@ -109,12 +109,12 @@ def newton_step(part: Part) -> FloatArray:
 
 def _visit(
     loss: Multinomial, X: Any, labels: IntArray, s: FloatArray, theta: FloatArray, lam: float
-) -> _Answer:
+) -> _Evaluation:
     (n, d), (size, k) = X.shape, theta.shape
     formed = size if size * k <= LARGEST else 0
     chain = (longest_dense_sum(X) + k + 10) * ROUNDOFF
     vectors = np.zeros((k, size)), np.zeros((k, size))
-    at = _Answer(np.empty((n, k)), *vectors, np.zeros((k, formed, k, formed)), np.zeros(size))
+    at = _Evaluation(np.empty((n, k)), *vectors, np.zeros((k, formed, k, formed)), np.zeros(size))
     for rows, A in dense_chunks(X, size > d):
         if rows.start == 0 and size > d:
             at.shift[:d] = A[:, :d].mean(axis=0)
@@ -159,7 +159,7 @@ def _add_hessian(H: FloatArray, A: FloatArray, s: FloatArray, P: FloatArray) -> 
                 H[other, :, c, :] += block.T
 
 
-def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -> float:
+def _excess_bound(at: _Evaluation, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -> float:
     """Bound on P - P*; infinite if the proof fails."""
     k, size = at.g.shape
     if not (at.H.size and np.isfinite(at.g).all() and math.isfinite(at.primal)):
@@ -176,15 +176,17 @@ def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -
         for c in range(k):
             Z = A @ T[c]
             reach = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            reach = (reach + product_error(size + 1, np.abs(A) @ sizes[c])) * AMPLE
+            reach = (reach + product_error(size + 1, np.abs(A) @ sizes[c])) * ROUNDING_FACTOR
             furthest = max(furthest, float(reach.max(initial=0.0)))
-            mu += float(at.slope_error[rows, c] @ reach) * (AMPLE + len(A) * ROUNDOFF)
-    bounded = bound(mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / AMPLE)
+            mu += float(at.slope_error[rows, c] @ reach) * (ROUNDING_FACTOR + len(A) * ROUNDOFF)
+    bounded = bound(
+        mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / ROUNDING_FACTOR
+    )
     return math.inf if bounded is None else bounded[0]
 
 
 def _proven_root(
-    at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool
+    at: _Evaluation, X: Any, s: FloatArray, lam: float, fit_intercept: bool
 ) -> tuple[FloatArray, float] | None:
     """T (k size, .) in the free unknowns, and a proven lower bound on the eigenvalues of T'HT.
 

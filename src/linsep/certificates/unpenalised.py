@@ -24,7 +24,7 @@ import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.dependence import independent_columns
-from linsep.certificates.metric import AMPLE, Metric
+from linsep.certificates.metric import ROUNDING_FACTOR, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, row_curvatures
 from linsep.losses import Loss
@@ -96,13 +96,13 @@ def _move_to_feasible(
     reach = np.zeros(len(u))
     reach[free] = inner.reach(metric)
     # |rho|_{M^-1} for the true M: T'MT >= floor
-    norm = metric.dual_norm(rho, slack) / math.sqrt(metric.floor) * AMPLE
+    norm = metric.dual_norm(rho, slack) / math.sqrt(metric.floor) * ROUNDING_FACTOR
     if not math.isfinite(norm):
         return None
-    c = room * reach / math.sqrt(metric.floor) * norm * AMPLE
+    c = room * reach / math.sqrt(metric.floor) * norm * ROUNDING_FACTOR
     low, high = loss.domain
     left = np.minimum(u - low, high - u)  # remaining room after the changes to u
-    inside = (c <= left / AMPLE)[part.weight > 0.0].all()
+    inside = (c <= left / ROUNDING_FACTOR)[part.weight > 0.0].all()
     return (u, c) if inside else None
 
 
@@ -124,7 +124,7 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         own, error = part.pull(A, mass[rows])
         rho += own
         slack += error + np.abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
-    return rho, AMPLE * slack
+    return rho, ROUNDING_FACTOR * slack
 
 
 def worst_case_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:

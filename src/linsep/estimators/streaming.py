@@ -37,7 +37,7 @@ class Stream:
 def after_fit(done: Descent, total: float) -> Stream:
     """Return the state at the end of ``fit``, from which ``partial_fit`` continues."""
     return Stream(
-        W=done.goes_on,
+        W=done.continuation,
         sums=done.sums,
         steps=done.n_steps,
         seen=total,

@@ -45,7 +45,7 @@ class Draws:
         """Return the next ``count`` row indices."""
         return self._at(self._random.random(count) if self._replacement else self._deal(count))
 
-    def some(self, count: int) -> IntArray:
+    def sample(self, count: int) -> IntArray:
         """Draw ``count`` row indices without advancing the stream."""
         return self._at(np.random.default_rng(self._seed).random(count))
 

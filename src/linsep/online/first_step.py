@@ -14,7 +14,7 @@ import numpy as np
 from linsep.arrays import FloatArray, IntArray
 from linsep.data import Memory
 from linsep.losses import Loss
-from linsep.online.judge import Judge
+from linsep.online.objective_evaluator import ObjectiveEvaluator
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import StepSizes
 
@@ -55,7 +55,7 @@ def find_first_step(  # noqa: PLR0913
         fit_intercept=fit_intercept,
     )
     C = 1.0 / (lam * data.n) if lam > 0.0 else math.inf
-    judge = Judge(loss, C, data, k)
+    evaluate = ObjectiveEvaluator(loss, C, data, k)
     visits = np.arange(data.n // batch * batch)
     no_decay = np.zeros(len(start))
 
@@ -71,7 +71,7 @@ def find_first_step(  # noqa: PLR0913
         together = max(1, _TOGETHER // len(start))
         for first in range(0, len(tried), together):
             some = tried[first : first + together]
-            for other, value in zip(some, judge([end(one) for one in some]), strict=True):
+            for other, value in zip(some, evaluate([end(one) for one in some]), strict=True):
                 eta, P = np.where(value < P, other, eta), np.where(value < P, value, P)
         return eta, P
 

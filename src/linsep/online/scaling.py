@@ -56,11 +56,11 @@ class Scaling:
         size = np.sqrt(spread**2 + lam)
         return cls(mean, np.where(size > 0.0, size, 1.0))
 
-    def enter(self, W: FloatArray) -> FloatArray:
+    def to_scaled(self, W: FloatArray) -> FloatArray:
         """Convert (w, b), (columns, d+1), to the scaled variables (v, c)."""
         return np.column_stack([W[:, :-1] * self.size, W[:, -1] + W[:, :-1] @ self.mean])
 
-    def leave(self, V: FloatArray) -> FloatArray:
+    def from_scaled(self, V: FloatArray) -> FloatArray:
         """Convert (v, c), (columns, d+1), back to (w, b)."""
         w = V[:, :-1] / self.size
         return np.column_stack([w, V[:, -1] - w @ self.mean])
@@ -99,12 +99,12 @@ class ScaledSteps:
         small = self.plain.batch * entries <= _COPIED
         steps = self._some_rows if small else self._large_batches
         with np.errstate(all="ignore"):  # descend detects steps that overflow
-            V = self.scaling.enter(W)
-            collected = None if sums is None else self.scaling.enter(sums)
+            V = self.scaling.to_scaled(W)
+            collected = None if sums is None else self.scaling.to_scaled(sums)
             steps(step_sizes, first, draws, V, collected)
-            W[:] = self.scaling.leave(V)
+            W[:] = self.scaling.from_scaled(V)
             if sums is not None and collected is not None:
-                sums[:] = self.scaling.leave(collected)
+                sums[:] = self.scaling.from_scaled(collected)
 
     def _shrink(self, V: FloatArray, eta: FloatArray) -> None:
         """Apply the gradient flow of the penalty for steps of total length eta."""
@@ -144,7 +144,7 @@ class ScaledSteps:
         """Take one step per batch, recovering the gradient in (v, c) from a step in (w, b)."""
         scaling = self.scaling
         for k, rows in enumerate(draws.reshape(-1, self.plain.batch), first):
-            before = scaling.leave(V)
+            before = scaling.from_scaled(V)
             after = before.copy()
             self.plain.run(step_sizes, k, np.ascontiguousarray(rows), after, None)
             move = after - before

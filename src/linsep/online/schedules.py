@@ -100,7 +100,7 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
         return ScheduleCheck(*NAMED[schedule], proven=True)
     plain, squares = [], []
     for j in _OCTAVES:
-        k = 2**j + (np.arange(_POINTS) * (2**j // _POINTS if 2**j >= _POINTS else 1))
+        k = 2**j + np.arange(_POINTS) * (2**j // _POINTS)
         eta = sizes(schedule, k.astype(np.int64))
         plain.append(2.0**j * float(np.mean(eta)))
         squares.append(2.0**j * float(np.mean(eta * eta)))

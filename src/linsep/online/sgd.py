@@ -30,7 +30,7 @@ from linsep.losses import Loss
 from linsep.monitoring import Job
 from linsep.online.draws import Draws
 from linsep.online.first_step import find_first_step, trial_size
-from linsep.online.judge import Judge
+from linsep.online.objective_evaluator import ObjectiveEvaluator
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import Schedule, StepSizes
 
@@ -99,7 +99,7 @@ class Descent:
     n_steps: int
     epochs: int
     passes: float
-    goes_on: FloatArray  #: (columns, d+1), iterate from which further steps continue
+    continuation: FloatArray  #: (columns, d+1), iterate from which further steps continue
     sums: FloatArray | None
     scaling: Scaling | None
 
@@ -128,7 +128,7 @@ class _Run:
         )
         self.W = np.zeros((1 if k == 2 else k, data.d + 1))
         self.sums = np.zeros_like(self.W) if plan.keep == "average" else None
-        tried = self.draws.some(trial_size(data))
+        tried = self.draws.sample(trial_size(data))
         self.step_sizes = choose_steps(
             *(plan, data.X[tried], labels[tried], k),
             lam=lam,
@@ -136,8 +136,8 @@ class _Run:
             start=self.W,
             scaling=self.scaling,
         )
-        self.judge = Judge(plan.loss, plan.C, data, k)
-        start = self.judge.at_zero(self.draws.total)
+        self.evaluate = ObjectiveEvaluator(plan.loss, plan.C, data, k)
+        start = self.evaluate.at_zero(self.draws.total)
         self.curves = Curves(self.W.copy(), start.copy(), start)
         self.done = 0
         self._pending: list[tuple[int, FloatArray, FloatArray | None]] = []
@@ -156,25 +156,25 @@ class _Run:
         """Mean of the iterates, weighted by their step numbers."""
         return None if self.sums is None else self.sums / (0.5 * self.done * (self.done + 1.0))
 
-    def set_aside(self) -> None:
+    def store_iterate(self) -> None:
         """Store the current iterate for evaluation; evaluate when there are enough."""
         self._pending.append((self.done, self.W.copy(), self.mean()))
         if len(self._pending) * (1 if self.sums is None else 2) >= _POINTS:
-            self.judge_all()
+            self.evaluate_stored()
 
-    def judge_all(self) -> None:
+    def evaluate_stored(self) -> None:
         """Evaluate P at all stored iterates."""
         waiting, self._pending = self._pending, []
         if not waiting:
             return
         means = [mean for *_, mean in waiting if mean is not None]
-        values = self.judge([W for _, W, _ in waiting] + means)
+        values = self.evaluate([W for _, W, _ in waiting] + means)
         for (step, W, _), P in zip(waiting, values, strict=False):
             self.curves.add(step, W, P)
         self.curves.averaged += list(values[len(waiting) :])
 
     @property
-    def all_judged(self) -> bool:
+    def all_evaluated(self) -> bool:
         """Whether all stored iterates have been evaluated."""
         return not self._pending
 
@@ -204,16 +204,16 @@ def descend(
         for epoch in range(plan.epochs):
             for mark in _marks(run.per_epoch, epoch):
                 run.advance(epoch * run.per_epoch + mark)
-                run.set_aside()
+                run.store_iterate()
             job.done += 1
             if not np.isfinite(run.W).all():
                 break
             mean = run.mean()
             if monitor is not None and monitor(run.W if mean is None else mean):
                 break
-            if enough is not None and run.all_judged and enough(run.curves):
+            if enough is not None and run.all_evaluated and enough(run.curves):
                 break
-        run.judge_all()
+        run.evaluate_stored()
     mean, best = run.mean(), run.curves.W if monitor is None else monitor.best
     W = best if plan.keep == "best" else run.W if mean is None else mean
     return Descent(
@@ -222,8 +222,8 @@ def descend(
         curves=run.curves,
         n_steps=run.done,
         epochs=int(job.done),
-        passes=run.done * run.batch / data.n + run.judge.passes,
-        goes_on=best if plan.keep == "best" else run.W,
+        passes=run.done * run.batch / data.n + run.evaluate.passes,
+        continuation=best if plan.keep == "best" else run.W,
         sums=run.sums,
         scaling=run.scaling,
     )

@@ -4,14 +4,14 @@ from linsep.problem.coupled import CoupledProblem
 from linsep.problem.duality import dot
 from linsep.problem.grouped import GroupProblem
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.problem.pointwise import Problem, Tried, hard_margin
+from linsep.problem.pointwise import Problem, TrialPoint, hard_margin
 
 __all__ = [
     "CoupledProblem",
     "GroupProblem",
     "MaxMarginProblem",
     "Problem",
-    "Tried",
+    "TrialPoint",
     "dot",
     "hard_margin",
 ]

@@ -20,11 +20,11 @@ import numpy as np
 from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.data import Block, Dataset, Location
-from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import duality
 from linsep.problem.gram import symmetric
+from linsep.problem.pointwise import not_finite_error
 from linsep.solution import Explicit, Linearised
 
 PROBABILITIES = "probabilities"  # row state written by a sweep, one plane per class
@@ -32,14 +32,6 @@ _HEADER = 3  # loss and two row counts, before the gradient
 _CLOSING = 7  # scalars of the closing pass
 _SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean will do
 _SAME = 1e-12  # relative difference between a mean and a value that rounding alone can explain
-
-
-def not_finite() -> NonFinite:
-    """The error to raise when the objective is not finite at W = 0."""
-    return NonFinite(
-        "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
-        "or numbers too large to square. Find and repair those rows."
-    )
 
 
 class Classes:
@@ -155,7 +147,7 @@ class CoupledProblem:
         if not (np.isfinite(value) and np.isfinite(g).all()):
             zero, g0 = self.value_gradient(np.zeros_like(W))
             if not (np.isfinite(zero) and np.isfinite(g0).all()):
-                raise not_finite()
+                raise not_finite_error()
         return value, g
 
     def hess_vec(self, V: FloatArray, single: bool = False) -> FloatArray:
@@ -358,7 +350,7 @@ class CoupledProblem:
         at, base, step = (np.ascontiguousarray(a[:, : self.k]) for a in (at, base, step))
         return status == 1, at, Linearised(base, step), self._closing_sums(out)
 
-    def steps(
+    def conjugate_gradients(
         self,
         factors: tuple[FloatArray, FloatArray],
         mu: FloatArray,

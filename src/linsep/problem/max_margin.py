@@ -23,16 +23,16 @@ from linsep.solution import Explicit, Linearised
 class MaxMarginProblem(CoupledProblem):
     """Crammer-Singer objective and its smoothed proximal-point subproblems (softmax/crammer_singer.hpp)."""
 
-    def room(self) -> FloatArray:
+    def allocate_zeros(self) -> FloatArray:
         """Allocate zeros (n, K) where the data set stores row state: in memory or in a memory-mapped file."""
-        room = self.data.allocate_state(self._width).reshape(self.data.n, self._width)
-        room[:] = 0.0
-        return room
+        zeros = self.data.allocate_state(self._width).reshape(self.data.n, self._width)
+        zeros[:] = 0.0
+        return zeros
 
     def scores(self, W: FloatArray) -> FloatArray:
         """Scores Z = X W + b (n, K). One pass."""
         self.passes += 1
-        V, Z = self._pad(W), self.room()
+        V, Z = self._pad(W), self.allocate_zeros()
 
         def fill(block: Block, out: FloatArray) -> None:
             part = Z[block.first + block.lo : block.first + block.hi]
@@ -129,7 +129,7 @@ class MaxMarginProblem(CoupledProblem):
 
     def label_distribution(self) -> FloatArray:
         """P (n, K) = onehot(y): the simplex points of the dual point U = 0."""
-        P = self.room()
+        P = self.allocate_zeros()
         assert self.data.labels is not None
         P[np.arange(self.data.n), self.data.labels] = 1.0
         return P

@@ -26,21 +26,30 @@ from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import duality
-from linsep.problem.composed import Composed
 from linsep.problem.duality import dot
 from linsep.problem.gram import symmetric
+from linsep.problem.numpy_passes import NumpyPasses
 from linsep.solution import Explicit, Linearised
 
 CURVATURE = "curvature"
 DUAL = "dual"
 WEIGHTS = "weights"  # row weights of a Gram matrix that is not the Hessian of the last sweep
 _SAMPLE = 256  # rows whose median centres the Hessian
-TOGETHER = 64  # up to this many features, reading the rows is a large part of the cost of a Hessian
+#: Up to this many features, sweeps also compute the Hessian: reading the rows is a large part of its cost.
+MAX_FUSED_FEATURES = 64
 
 
 def hard_margin(loss: Loss | CoupledLoss, penalty: ElasticNet) -> bool:
     """Return whether C = inf means the hard margin: the w of smallest norm among those with zero loss."""
     return math.isinf(penalty.C) and not isinstance(loss, CoupledLoss) and loss.soft_margin
+
+
+def not_finite_error() -> NonFinite:
+    """Error to raise if the objective is not finite even at w = 0."""
+    return NonFinite(
+        "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
+        "or numbers too large to square. Find and repair those rows."
+    )
 
 
 class _Native:
@@ -49,10 +58,10 @@ class _Native:
     def __init__(self, loss: Loss) -> None:
         assert loss.native is not None
         self.loss = _kernels.Loss(loss.native, *loss.params)
-        self._text = loss
+        self._loss = loss
 
     def __reduce__(self) -> tuple[type[_Native], tuple[Loss]]:
-        return _Native, (self._text,)  # compiled objects cannot be pickled
+        return _Native, (self._loss,)  # compiled objects cannot be pickled
 
     def _losses(
         self, block: Block
@@ -106,7 +115,7 @@ def _gram(
     return add
 
 
-class Tried(NamedTuple):
+class TrialPoint(NamedTuple):
     """Value, gradient and closing sums of a trial point, from one pass."""
 
     at: FloatArray
@@ -129,7 +138,7 @@ class Problem:
         self.native = loss.native is not None
         self._expected: tuple[FloatArray, bool] | None = None
         self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
-        self._run: _Native | Composed = _Native(loss) if self.native else Composed(loss)
+        self._run: _Native | NumpyPasses = _Native(loss) if self.native else NumpyPasses(loss)
 
     @property
     def native_loss(self) -> _kernels.Loss:
@@ -185,7 +194,7 @@ class Problem:
 
         Done where rows must be fetched, or where reading them takes a large part of the time.
         """
-        if self.data.location is not Location.MEMORY or self.data.d <= TOGETHER:
+        if self.data.location is not Location.MEMORY or self.data.d <= MAX_FUSED_FEATURES:
             self._expected = mu, single
 
     def _is_expected(self, mu: FloatArray, single: bool) -> bool:
@@ -204,10 +213,7 @@ class Problem:
         theta = np.zeros_like(theta)
         value, g = self.value_gradient(theta)
         if not (np.isfinite(value) and np.isfinite(g).all()):
-            raise NonFinite(
-                "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
-                "or numbers too large to square. Find and repair those rows."
-            )
+            raise not_finite_error()
         return theta, value, g
 
     def hessian(self, mu: FloatArray, single: bool = False) -> FloatArray:
@@ -302,17 +308,18 @@ class Problem:
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
 
-    def closing_ahead(
+    def closing_with_trial(
         self,
         theta: FloatArray,
         dual: Linearised,
         steps: FloatArray,
-        look: Callable[[Block], Any],
-        bring: Callable[[list[Any]], Any],
-    ) -> tuple[Tried, list[Any]]:
+        visit_block: Callable[[Block], Any],
+        rows_to_fetch: Callable[[list[Any]], Any],
+    ) -> tuple[TrialPoint, list[Any]]:
         """Evaluate ``closing``, ``value_gradient``, and ``along`` from the base of the dual point to theta in one pass.
 
-        Also calls ``look`` on each block; ``bring`` turns its results into the indices of rows to fetch in this pass.
+        Also calls ``visit_block`` on each block; ``rows_to_fetch`` turns the results into the indices of the rows to
+        fetch in this pass.
         """
         self.passes += 3
         base, step = self._unfold(theta, dual)
@@ -320,16 +327,19 @@ class Problem:
 
         def rays(block: Block, out: FloatArray) -> Any:
             run.ray(block, base, delta, steps, out)
-            return look(block)
+            return visit_block(block)
 
         close: Sum = lambda b, o: run.closing(b, base, step, at, False, o)  # noqa: E731
         wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0), (rays, 2 * len(steps))]
         (sums, *others, seen), found = self.data.visits(
-            wanted, writes=(CURVATURE,), prefetch_rows=bring, merge=lambda parts: (bring(parts),)
+            wanted,
+            writes=(CURVATURE,),
+            prefetch_rows=rows_to_fetch,
+            merge=lambda parts: (rows_to_fetch(parts),),
         )
         value, g = self._read_sweep(theta, others)
         along = self._add_penalty(base, delta, steps, seen.reshape(-1, 2))
-        return Tried(at, sums, value, g, along), found
+        return TrialPoint(at, sums, value, g, along), found
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """Compute the sums of a certificate, in the layout of kernels/sums/closing.hpp. One pass."""

@@ -18,9 +18,9 @@ from linsep.separability.results import Inseparable, Separable, Undecided
 from linsep.separability.rounding import float_vectors
 from linsep.separability.rows import ROUNDOFF, SMALL, TINIEST, SignedRows
 from linsep.separability.search import (
-    Meeting,
+    CommonPoint,
+    Inconclusive,
     Separator,
-    Stuck,
     Working,
     first_rows,
     proven_margin,
@@ -65,16 +65,16 @@ def _decide(
         working = Working(Frame.of(signed, sample), sample)
         found = programme.solve(signed, working) if method == "lp" else search(signed, working)
     witness = None
-    if isinstance(found, Meeting):
+    if isinstance(found, CommonPoint):
         witness = make_witness(signed, found.rows, found.weights)
         if witness is None:
-            found = Stuck(0.0, 0.0)
-    if isinstance(found, Stuck):
+            found = Inconclusive(0.0, 0.0)
+    if isinstance(found, Inconclusive):
         found, witness = _exactly(signed, found)
     if isinstance(found, Separator):
         return _separable(signed, found, classes)
     if witness is None:
-        assert isinstance(found, Stuck)
+        assert isinstance(found, Inconclusive)
         return Undecided(found.ratio, found.residual, signed.passes, classes)
     return _inseparable(signed, working, witness, classes)
 
@@ -92,7 +92,9 @@ def proven(
     return _separable(signed, Separator(theta, low), classes) if low > 0.0 else None
 
 
-def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witness | None]:
+def _exactly(
+    signed: SignedRows, found: Inconclusive
+) -> tuple[Separator | Inconclusive, Witness | None]:
     """Decide in rational arithmetic, if the data are small enough."""
     rows = signed.counted
     if len(rows) * (signed.data.d + 1) > simplex.ENTRIES:

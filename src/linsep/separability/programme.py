@@ -11,10 +11,10 @@ from scipy.optimize import linprog
 
 from linsep.interrupts import linear_programme
 from linsep.separability.rows import SignedRows
-from linsep.separability.search import Meeting, Separator, Stuck, Working, proven_margin
+from linsep.separability.search import CommonPoint, Inconclusive, Separator, Working, proven_margin
 
 
-def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
+def solve(signed: SignedRows, working: Working) -> Separator | CommonPoint | Inconclusive:
     """Solve both linear programmes on all rows, in scaled coordinates; separators and witnesses are proven later."""
     frame = working.frame
     A, lengths = frame.vectors(signed.counted)
@@ -37,6 +37,6 @@ def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
     limits = {"A_eq": E, "b_eq": target, "bounds": (0, None)}
     dual = linear_programme(linprog, np.zeros(m), E, **limits, method="highs-ds")
     if dual.x is None:
-        return Stuck(ratio, np.inf)
+        return Inconclusive(ratio, np.inf)
     used = dual.x > 1e-12
-    return Meeting(signed.counted[used], (dual.x / lengths)[used])
+    return CommonPoint(signed.counted[used], (dual.x / lengths)[used])

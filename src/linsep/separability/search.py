@@ -30,7 +30,7 @@ class Separator:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class CommonPoint:
     """Rows whose hulls meet to working precision, with the weights of a common point."""
 
     rows: IntArray
@@ -38,7 +38,7 @@ class Meeting:
 
 
 @dataclass(frozen=True, eq=False)
-class Stuck:
+class Inconclusive:
     """No result: the lowest ratio of the best theta, and the residual of the hulls."""
 
     ratio: float
@@ -85,21 +85,21 @@ def first_rows(signed: SignedRows, count: int, seed: int) -> IntArray:
     return signed.counted[np.unique(np.concatenate(taken))]
 
 
-def search(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
+def search(signed: SignedRows, working: Working) -> Separator | CommonPoint | Inconclusive:
     """Solve on the working set and scan all rows until the answer is known or no new row is found."""
-    best = Stuck(-1.0, np.inf)
+    best = Inconclusive(-1.0, np.inf)
     for _ in range(_MAX_PASSES):
         split = witness_or_separator(working.A, working.x)
         working.x = split.weights
         if not split.separated:
             used = split.weights > 0
-            return Meeting(working.rows[used], (split.weights / working.lengths)[used])
+            return CommonPoint(working.rows[used], (split.weights / working.lengths)[used])
         theta = working.frame.theta(split.theta)
         scan = signed.scan(theta, max(_WORST, 4 * (working.frame.order + 1)))
         low = proven_margin(signed, theta, scan)
         if low > 0.0:
             return Separator(theta, low)
-        best = Stuck(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
+        best = Inconclusive(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
         if not working.add(scan.worst):
             break
     return best

@@ -23,9 +23,9 @@ from linsep.separability.cone import witness_or_separator
 from linsep.separability.perceptron import passes as perceptron_passes
 from linsep.separability.rows import SignedRows
 from linsep.separability.search import (
-    Meeting,
+    CommonPoint,
+    Inconclusive,
     Separator,
-    Stuck,
     first_rows,
     proven_margin,
 )
@@ -37,7 +37,7 @@ _MEETS = 1e-6  # residual that inner products cannot distinguish from zero
 _MAX_PASSES = 60
 
 
-def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
+def search(signed: SignedRows, seed: int) -> Separator | CommonPoint | Inconclusive:
     """Try the perceptron, then least squares, then a growing working set."""
     learnt = perceptron(signed, seed)
     if learnt is not None:
@@ -50,20 +50,20 @@ def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
     if low > 0.0:
         return Separator(theta, low)
     rows = np.union1d(first_rows(signed, _FIRST, seed), scan.worst)
-    best = Stuck(float(scan.ratio.min(initial=1.0)), np.inf)
+    best = Inconclusive(float(scan.ratio.min(initial=1.0)), np.inf)
     for _ in range(_MAX_PASSES):
         A, lengths = _unit_rows(signed, rows)
         split = witness_or_separator(span_coordinates(A))
         used = split.weights > 0
         if split.residual <= _MEETS:
-            return Meeting(rows[used], (split.weights / lengths)[used])
+            return CommonPoint(rows[used], (split.weights / lengths)[used])
         theta = np.zeros(signed.data.d + 1)
         theta[: A.shape[1]] = np.asarray(A.T @ split.weights).ravel()
         scan = signed.scan(theta, _MORE)
         low = proven_margin(signed, theta, scan)
         if low > 0.0:
             return Separator(theta, low)
-        best = Stuck(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
+        best = Inconclusive(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
         kept = rows[used] if len(rows) > _MOST else rows
         grown = np.union1d(kept, scan.worst)
         if len(grown) == len(rows) and (grown == rows).all():

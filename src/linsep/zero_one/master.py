@@ -123,17 +123,17 @@ def _relaxation(left: list[list[int]], units: Units) -> tuple[int, int]:
     solved = linear_programme(linprog, cost, M, **limits, method="highs")
     known = solved.status == 0
     prices = np.maximum(-solved.ineqlin.marginals, 0.0) if known else np.zeros(len(left))
-    funds = {int(i): cost << _DIGITS for i, cost in zip(used, own, strict=True)}
+    remaining = {int(i): cost << _DIGITS for i, cost in zip(used, own, strict=True)}
     total = 0
-    for asked in ([int(y * 2.0**60) * largest >> (60 - _DIGITS) for y in prices.tolist()], None):
+    for proposed in ([int(y * 2.0**60) * largest >> (60 - _DIGITS) for y in prices.tolist()], None):
         for at, rows in enumerate(left):
-            paid = min(funds[i] for i in rows)
-            if asked is not None:
-                paid = min(paid, asked[at])
-            if paid > 0:
-                total += paid
+            price = min(remaining[i] for i in rows)
+            if proposed is not None:
+                price = min(price, proposed[at])
+            if price > 0:
+                total += price
                 for i in rows:
-                    funds[i] -= paid
+                    remaining[i] -= price
     bound = -(-total // (step << _DIGITS)) * step
     x = solved.x if known else np.zeros(len(used))
     fractional = np.minimum(x, 1.0 - x)

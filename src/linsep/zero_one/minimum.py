@@ -56,7 +56,7 @@ def minimise(
     d = points.X.shape[1]
     if d == 1:
         least, positive = best_threshold(points.X[:, 0], points.signed_units)
-        best = Attempt(points)
+        best = BestHyperplane(points)
         best.offer(threshold_plane(points.X[:, 0], positive))
         return best.result(least * points.step, (), "thresholds")
     search = Search(points, deadline, rng)
@@ -72,7 +72,7 @@ def minimise(
     return search.best.centre_result(search.bound, search.proof, "cover")
 
 
-class Attempt:
+class BestHyperplane:
     """The best hyperplane so far; errors are counted exactly, in the units of the points."""
 
     def __init__(self, points: Points) -> None:
@@ -138,7 +138,7 @@ class Search:
 
     def __init__(self, points: Points, deadline: float, rng: np.random.Generator) -> None:
         self.points, self.deadline, self.rng = points, deadline, rng
-        self.best = Attempt(points)
+        self.best = BestHyperplane(points)
         self.witnesses: list[Witness] = []
         self.bound = 0
         self.proof: tuple[Witness, ...] = ()  # the witnesses that prove the bound

@@ -105,10 +105,6 @@ class Points:
         """Weight of a number of units, rounded to the nearest float."""
         return float(self.weight_of(units))
 
-    def at_most(self, weight: float) -> int:
-        """Largest number of units that weighs at most ``weight`` >= 0."""
-        return math.floor(Fraction(weight) / rational(1, self.exp))
-
     def at_least(self, weight: float) -> int:
         """Smallest number of units that weighs at least ``weight`` >= 0."""
         return math.ceil(Fraction(weight) / rational(1, self.exp))

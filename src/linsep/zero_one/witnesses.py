@@ -28,7 +28,7 @@ class Packing:
     phi: FloatArray | None = None
 
 
-def ask(
+def separate_or_witness(
     points: Points, rows: IntArray, rng: np.random.Generator
 ) -> tuple[FloatArray | None, IntArray, FloatArray]:
     """Return (phi, ., .) that separates the rows, or (None, rows, weights) of a witness, on a growing working set."""
@@ -71,7 +71,7 @@ def pack(
             phi = np.zeros(points.X.shape[1] + 1)
             phi[-1] = sides[0] if len(left) else 1.0
             return Packing(found, True, phi)
-        phi_or_none, chosen, weights = ask(points, left, rng)
+        phi_or_none, chosen, weights = separate_or_witness(points, left, rng)
         if phi_or_none is not None:
             return Packing(found, True, phi_or_none)
         witness = make_witness(points.signed, chosen, weights) if len(chosen) else None

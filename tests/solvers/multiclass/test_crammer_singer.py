@@ -133,7 +133,7 @@ def test_the_smoothed_loss_and_its_points(k):
     X, y = draw(300, 4, k, seed=k)
     s = rng.integers(0, 3, size=300).astype(float)
     problem = problem_of(X, y, k, weight=s)
-    Z, dZ, before, P = (problem.room() for _ in range(4))
+    Z, dZ, before, P = (problem.allocate_zeros() for _ in range(4))
     Z[:, :k], dZ[:, :k] = rng.standard_normal((2, 300, k))
     before[:, :k] = simplex_points(rng, 300, k)
     for sigma, t in ((0.3, 0.0), (2.0, 0.7), (100.0, -0.2)):
@@ -167,7 +167,7 @@ def project_by_kernel(V, own):
     n, k = V.shape
     y = np.full(n, own)
     problem = problem_of(np.zeros((n, 1)), y, k)
-    Z, P = problem.room(), problem.room()
+    Z, P = problem.allocate_zeros(), problem.allocate_zeros()
     Z[:, :k] = V
     problem.smooth(Z, None, 0.0, problem.label_distribution(), 1.0, P)
     given = 1.0 + (V - V[:, own][:, None])
@@ -214,7 +214,7 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(entries, own, ulps):
 def test_tiny_points_keep_their_relative_accuracy():
     """With a large C and separable classes the p off the labels are far below the rounding of the label's 1 - p."""
     problem = problem_of(np.zeros((1, 1)), [1], 4)
-    Z, P = problem.room(), problem.room()
+    Z, P = problem.allocate_zeros(), problem.allocate_zeros()
     Z[0, :4] = [0.5, 0.0, 0.75, -3.0]
     problem.smooth(Z, None, 0.0, problem.label_distribution(), 2.0**-60, P)
     # The last class is out: p_c = sigma (lead_c - mean of the leads).
@@ -236,7 +236,7 @@ def test_the_passes_over_the_rows(storage):
     W = rng.standard_normal((10, 5))
     Z = problem.scores(W)
     np.testing.assert_allclose(Z[:, :5], plain @ W[:-1] + W[-1], rtol=1e-12, atol=1e-12)
-    P = problem.room()
+    P = problem.allocate_zeros()
     P[:, :5] = simplex_points(rng, 200, 5)
     slopes = s[:, None] * (P[:, :5] - np.eye(5)[y])
     expected = np.vstack([plain.T @ slopes, slopes.sum(axis=0)])
@@ -293,7 +293,7 @@ def test_three_ways_to_the_same_newton_step(fit_intercept, d, k):
     data = Memory(X + 3.0, labels=y, weight=RNG.uniform(0.5, 2.0, 120))
     problem = MaxMarginProblem(CrammerSinger(k), ElasticNet(0.7), data, fit_intercept)
     assert problem.packed == (d == 64)
-    Z, P, before = problem.room(), problem.room(), problem.room()
+    Z, P, before = problem.allocate_zeros(), problem.allocate_zeros(), problem.allocate_zeros()
     before[:, :k] = 1.0 / k
     Z[:, :k] = np.random.default_rng(7).standard_normal((120, k))
     problem.smooth(Z, None, 0.0, before, 2.0, P)

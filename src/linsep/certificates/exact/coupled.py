@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
-from linsep.certificates.exact.losses import NOTHING, Interval, coupled_formula_of
+from linsep.certificates.exact.losses import ZERO_INTERVAL, Interval, exact_coupled_loss
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, score
 from linsep.exact.dyadic import Dyadic, DyadicRows
@@ -72,12 +72,12 @@ class CoupledRows(ExactRows):
         self, loss: CoupledLoss, X: Any, labels: Any, weight: FloatArray | None, W: FloatArray
     ) -> None:
         super().__init__(X, weight, W)
-        self.loss, self.formula = loss, coupled_formula_of(loss)
+        self.loss, self.formula = loss, exact_coupled_loss(loss)
         self.labels = np.asarray(labels).astype(np.int64)
 
     def primal(self) -> Interval:
         """Sum of s l(z)."""
-        total = NOTHING
+        total = ZERO_INTERVAL
         for rows, block, columns in dense_blocks(self.X):
             matrix = DyadicRows.of(block)
             scores = [
@@ -133,7 +133,7 @@ class CoupledRows(ExactRows):
     def evaluate(self, point: Point) -> ClassSums:
         """Compute the sums of the dual bound."""
         k, d = self.k, self.d
-        entropy, mass, residual = NOTHING, [Fraction(0)] * k, [Fraction(0)] * k
+        entropy, mass, residual = ZERO_INTERVAL, [Fraction(0)] * k, [Fraction(0)] * k
         v, features = ([[Fraction(0)] * d for _ in range(k)] for _ in range(2))
         for rows, block, columns in dense_blocks(self.X):
             matrix, s, y = DyadicRows.of(block), self.weights(rows), self.labels[rows]

@@ -288,7 +288,7 @@ def without_residual(
     if columns is None:
         columns = list(range(rows.d * rows.k))
     wanted = columns + list(range(rows.d * rows.k, (rows.d + 1) * rows.k)) * fit_intercept
-    for found in _clearings(rows, point, sums, wanted, fit_intercept):
+    for found in _corrected_points(rows, point, sums, wanted, fit_intercept):
         if found is not None:
             again = _evaluate(rows, found)
             gradient = again.gradient()
@@ -297,7 +297,7 @@ def without_residual(
     return None
 
 
-def _clearings(
+def _corrected_points(
     rows: Rows, point: Point, sums: Any, columns: list[int], fit_intercept: bool
 ) -> Iterator[Point | None]:
     """Yield the point corrected in these columns, by each available method in turn."""

@@ -63,7 +63,7 @@ class Interval:
         return Interval(factor * self.low, factor * self.high)
 
 
-NOTHING = Interval.of(Fraction(0))
+ZERO_INTERVAL = Interval.of(Fraction(0))
 
 
 class Formula(Protocol):
@@ -311,7 +311,7 @@ _ENCLOSURES: dict[type[Loss], type[_Balls]] = {
 }
 
 
-def formula_of(loss: Loss) -> Formula:
+def exact_loss(loss: Loss) -> Formula:
     """Return the exact implementation of a pointwise loss; raise ``Refused`` if there is none."""
     q = loss.conjugate_quadratic
     if q is not None:
@@ -335,7 +335,7 @@ def _parabolic(loss: Loss) -> bool:
     return loss.conjugate_quadratic is not None or loss.dead_zone is not None
 
 
-def coupled_formula_of(loss: CoupledLoss) -> CoupledFormula:
+def exact_coupled_loss(loss: CoupledLoss) -> CoupledFormula:
     """Return the exact implementation of a loss that couples the classes."""
     if isinstance(loss, CrammerSinger):
         return _LargestLead()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray
-from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
+from linsep.certificates.exact.losses import ZERO_INTERVAL, Interval, exact_loss
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, dual_point, score, vector_or_default, zero_interval
 from linsep.exact.dyadic import Dyadic, DyadicRows
@@ -71,7 +71,7 @@ class PointwiseRows(ExactRows):
         self.given_loss = loss
         if isinstance(loss, Scaled):  # factor * l of weight s is l of weight factor * s
             self.factor, loss = loss.factor, loss.plain
-        self.loss, self.formula = loss, formula_of(loss)
+        self.loss, self.formula = loss, exact_loss(loss)
         self.sigma = np.asarray(sigma, dtype=np.float64)
         self.offset = vector_or_default(offset, slice(0, self.n), 0.0)
         block = self.X.astype(np.float64)
@@ -79,7 +79,7 @@ class PointwiseRows(ExactRows):
 
     def primal(self) -> Interval:
         """Sum of s l(m)."""
-        total = NOTHING
+        total = ZERO_INTERVAL
         for rows, m in self._margins():
             kept = self.s[rows] > 0.0  # rows of weight 0 contribute nothing
             total += self.formula.value(m.take(kept), self.weights(rows).take(kept))
@@ -128,7 +128,7 @@ class PointwiseRows(ExactRows):
 
     def evaluate(self, point: Point) -> SideSums:
         """Compute the sums of the dual bound."""
-        conj, mass = [NOTHING, NOTHING], [Fraction(0)] * 2
+        conj, mass = [ZERO_INTERVAL, ZERO_INTERVAL], [Fraction(0)] * 2
         v = [[Fraction(0)] * self.d for _ in range(2)]
         for rows, block, columns in dense_blocks(self.X):
             u, s = self._cut(point, rows), self.weights(rows)

@@ -22,7 +22,7 @@ from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.penalties import ElasticNet
-from linsep.problem import Problem, Tried, dot
+from linsep.problem import Problem, TrialPoint, dot
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
@@ -269,7 +269,7 @@ class _State:
         decrease: float,
         exact: bool,
         check: Callable[[], None],
-        tried: Tried | None = None,
+        tried: TrialPoint | None = None,
     ) -> bool:
         """Take the step, shortened or damped if necessary; return whether P decreased."""
         for _ in range(DAMPINGS):
@@ -287,33 +287,35 @@ class _State:
             delta, decrease = self.propose(H, exact)
         return False
 
-    def close(self, delta: FloatArray) -> tuple[FloatArray, Tried | None]:
+    def close(self, delta: FloatArray) -> tuple[FloatArray, TrialPoint | None]:
         """Return the closing sums after the step; on a cluster also the gradient there and P at shorter steps."""
         problem, trial, dual = self.problem, self.theta + delta, linearised(self.theta, delta)
         if not self.remote:
             return problem.closing(trial, dual), None
         no_rows = NonquadraticProbe(problem.loss, self.theta, delta, 0, problem.data.n)
-        tried, _ = problem.closing_ahead(trial, dual, SHORTER, no_rows, no_rows.rows_of)
+        tried, _ = problem.closing_with_trial(trial, dual, SHORTER, no_rows, no_rows.rows_of)
         return tried.sums, tried
 
-    def move(self, trial: FloatArray, tried: Tried | None) -> None:
+    def move(self, trial: FloatArray, tried: TrialPoint | None) -> None:
         """Move to the trial point without testing P."""
         self.value, self.g = self._value_gradient(trial, tried)
         self.theta = trial
 
-    def _value_gradient(self, trial: FloatArray, tried: Tried | None) -> tuple[float, FloatArray]:
+    def _value_gradient(
+        self, trial: FloatArray, tried: TrialPoint | None
+    ) -> tuple[float, FloatArray]:
         """Return P and the gradient of its smooth part: one pass, unless the point was already tried."""
         found = (tried.value, tried.g) if tried else self.problem.value_gradient(trial)
         return total(self.problem, trial, found[0]), found[1]
 
-    def _take(self, trial: FloatArray, decrease: float, tried: Tried | None = None) -> bool:
+    def _take(self, trial: FloatArray, decrease: float, tried: TrialPoint | None = None) -> bool:
         value, g = self._value_gradient(trial, tried)
         if not value < self.value or not value <= self.value - 1e-4 * decrease:
             return False
         self.theta, self.value, self.g = trial, value, g
         return True
 
-    def _shorter(self, delta: FloatArray, tried: Tried | None) -> float:
+    def _shorter(self, delta: FloatArray, tried: TrialPoint | None) -> float:
         """Return the best of the step sizes SHORTER along delta. One pass."""
         values, _ = tried.along if tried else self.problem.along(self.theta, delta, SHORTER)
         w, dw = self.theta[:-1], delta[:-1]

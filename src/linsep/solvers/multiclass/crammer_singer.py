@@ -26,8 +26,9 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.losses import CrammerSinger
-from linsep.problem.coupled import CoupledProblem, not_finite
+from linsep.problem.coupled import CoupledProblem
 from linsep.problem.max_margin import MaxMarginProblem
+from linsep.problem.pointwise import not_finite_error
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.multiclass import crammer_singer_ascent
 from linsep.solvers.multiclass.crammer_singer_directions import newton_step
@@ -67,7 +68,7 @@ class _Rounds:
     def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
         self.run, self.problem, self.W = run, run.problem, W
         problem = run.problem
-        self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
+        self.Z, self.P, self.trial = (problem.allocate_zeros() for _ in range(3))
         self.centre = problem.label_distribution()
         self.sigma = _first_sigma(problem)
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
@@ -149,7 +150,7 @@ class _Rounds:
             self.run.check_limits()
             g = problem.gradient(self.P)
             if not np.isfinite(g).all():
-                raise not_finite()
+                raise not_finite_error()
             g[:-1] += problem.lam * self.W[:-1]
             if self._ends_round(g, decrement if 0.5 <= t <= 2.0 else np.inf):
                 break

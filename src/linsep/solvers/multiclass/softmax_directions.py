@@ -357,7 +357,7 @@ class ConjugateGradients:
             most = int(min(_PRODUCTS, np.ceil(self._whole_price))) - self._rounds
             if not self._fresh:
                 most = min(most, max(1, int(np.ceil(_PATIENCE * self._price)) - self._rounds))
-            D, R, products, first, done = self.problem.steps(
+            D, R, products, first, done = self.problem.conjugate_gradients(
                 *(self.apply.factors, self.apply.mu, target.numbers(), most), (g, D, R, first)
             )
             self._rounds += products

@@ -23,7 +23,7 @@ import numpy as np
 from linsep.arrays import FloatArray, IntArray
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
-from linsep.problem import Problem, Tried, dot
+from linsep.problem import Problem, TrialPoint, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.linalg.factor import solve_spd
@@ -98,7 +98,7 @@ class Rounds:
 
     def __call__(
         self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
-    ) -> Tried:
+    ) -> TrialPoint:
         problem = run.problem
         for attempt in range(1, ATTEMPTS + 1):
             run.check_limits()
@@ -106,7 +106,9 @@ class Rounds:
             probe = NonquadraticProbe(
                 problem.loss, theta, trial - theta, _most(problem), problem.data.n
             )
-            tried, found = problem.closing_ahead(trial, dual, newton.HALVINGS, probe, probe.rows_of)
+            tried, found = problem.closing_with_trial(
+                trial, dual, newton.HALVINGS, probe, probe.rows_of
+            )
             nonquadratic = np.setdiff1d(probe.rows_of(found), self._nonquadratic)
             if len(self._nonquadratic) + len(nonquadratic) > 4 * probe.most:
                 self._nonquadratic = np.sort(nonquadratic)

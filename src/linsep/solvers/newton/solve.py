@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.problem import Problem, Tried, dot
+from linsep.problem import Problem, TrialPoint, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
 from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run
@@ -38,7 +38,7 @@ class Attempt(Protocol):
 
     def __call__(
         self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
-    ) -> Tried:
+    ) -> TrialPoint:
         """Return the results of the pass."""
         ...
 
@@ -211,7 +211,7 @@ def _try_to_close(
     step: Step,
     dual: Linearised,
     attempt: Attempt | None,
-) -> tuple[bool, Tried | None]:
+) -> tuple[bool, TrialPoint | None]:
     """Return whether the gap closes at the point of ``attempt`` (also returned), or after a short step."""
     if attempt:
         tried = attempt(run, theta, value, g, dual)
@@ -237,7 +237,7 @@ def _advance(
     g: FloatArray,
     step: Step,
     curvatures: _Curvatures,
-    tried: Tried | None,
+    tried: TrialPoint | None,
 ) -> tuple[float, FloatArray, float, FloatArray]:
     """Take the unit step, or a line search if it increases P; return step size, point, value and gradient.
 

@@ -13,7 +13,7 @@ from linsep.data import Block, Memory
 from linsep.losses import Loss
 
 
-class Judge:
+class ObjectiveEvaluator:
     """Objective P = 1/2 |w|^2 + C sum s l for each column of a point (columns, d+1); without the norm if C = inf."""
 
     def __init__(self, loss: Loss, C: float, data: Memory, k: int) -> None:

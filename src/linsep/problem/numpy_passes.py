@@ -20,7 +20,7 @@ def _combine(block: Block, a: FloatArray) -> FloatArray:
     return out
 
 
-class Composed:
+class NumpyPasses:
     """Passes over a block for any ``Loss``, with the interface of the compiled passes (``pointwise._Native``)."""
 
     def __init__(self, loss: Loss) -> None:
