@@ -243,7 +243,7 @@ def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
     try:
         return _rounds(run, classes, _continue_penalty(run, classes))
     except LimitReached:  # return the best point at the user's limit
-        run.settle(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
+        run.close_final(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
         raise
 
 
