@@ -64,7 +64,7 @@ LEAST = 20  # smallest band [rows per feature]
 def pilot_rows(data: sampling.Size) -> int:
     """Return the number of rows of the pilot and of every sampled band."""
     n, d = data.n, data.d
-    return sampling.bounded(
+    return sampling.limit_to_memory(
         int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES
     )
 
@@ -98,7 +98,8 @@ class _Search:
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
-        self.most = float(sampling.bounded(self.n, run.problem.data, COPIES))  # upper limit of m
+        # upper limit of m
+        self.most = float(sampling.limit_to_memory(self.n, run.problem.data, COPIES))
         self.best, self.value = theta, np.inf
         self.near: tuple[FloatArray, FloatArray] | None = (
             None  # theta and u of the band, nearly solved
