@@ -32,7 +32,7 @@ from linsep.solvers.multiclass.softmax_directions import (
     zero_sum,
 )
 from linsep.solvers.multiclass.softmax_kronecker import Covariance
-from linsep.solvers.multiclass.softmax_recession import refuse_separable, shortest
+from linsep.solvers.multiclass.softmax_recession import minimum_norm, refuse_separable
 from linsep.solvers.run import LimitReached, Run
 from linsep.solvers.sampling import draw_by_class, limit_to_memory, sample_rows
 
@@ -221,7 +221,7 @@ class _Newton:
         ends = last or new == 0.0
         refuse_separable(problem, trial, trial - W, ends or step % _RECESSION == 0)
         if ends:
-            self.W = shortest(problem, trial)
+            self.W = minimum_norm(problem, trial)
         return not ends
 
     def _shorter(self, D: FloatArray) -> FloatArray:
