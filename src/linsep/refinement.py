@@ -19,9 +19,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import Optimality, prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
@@ -59,8 +58,6 @@ from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.run import linearised
 
-IntArray = npt.NDArray[np.intp]
-
 #: Largest relative error of the objective computed in float64.
 _ACCURATE = 0.01
 _STEPS = 8
@@ -70,12 +67,12 @@ _CONVERGED = 1e-13
 #: A coefficient whose dual variable of |w_j| is below this in absolute value is 0 at the optimum.
 _INSIDE = Decimal("0.999999999")
 #: A coefficient, in units of its column, below this fraction of the largest one is treated as 0.
-_NOTHING = 1e-12
+_NEGLIGIBLE = 1e-12
 _MOST_DIGITS = 400
 #: If the excess over the minimum exceeds this times tol, no other dual point is tried; it is known to second order.
-_HOPELESS = 2.0
+_MAX_EXCESS = 2.0
 #: The hard-margin solution is multiplied by 1 plus this fraction of tol before rounding.
-_LONGER = Decimal("0.05")
+_STRETCH = Decimal("0.05")
 _SLOPES: dict[type[Loss], Slopes] = {Logistic: LOGISTIC, Exponential: EXPONENTIAL}
 
 
@@ -104,7 +101,7 @@ def refine(
         if trial is None:
             return solution, found
         # No dual point can certify a point that is not optimal: use only the given one then.
-        with at_most(OF_A_FIT if excess <= _HOPELESS * stop.tol else 0.0):
+        with at_most(OF_A_FIT if excess <= _MAX_EXCESS * stop.tol else 0.0):
             trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)
     return (trial, better) if improved else (solution, found)
@@ -149,7 +146,7 @@ def _in_decimals(
         with many_digits(digits):
             if isinstance(problem, Problem):
                 hard = hard_margin(problem.loss, problem.penalty)
-                way = _of_hard_margin if hard else _pointwise
+                way = _refine_hard_margin if hard else _pointwise
                 trial = way(problem, solution, A, there, stop)
             else:
                 trial = _refine_coupled(problem, solution, A, there, stop)
@@ -208,7 +205,7 @@ def _pointwise(
     return _proposal(solution, theta[:, None], Explicit(u, rest)), found
 
 
-def _of_hard_margin(
+def _refine_hard_margin(
     problem: Problem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
 ) -> tuple[Solution, Found]:
     data = problem.data
@@ -217,7 +214,7 @@ def _of_hard_margin(
     ridge[data.d :] = Decimal(0)
     row_term = HardMargin(Matrix(scaled_rows(A, units, data.sign[there])))
     # Margins slightly above 1 are still at least 1 after rounding.
-    longer = 1 + Decimal(stop.tol) * _LONGER
+    longer = 1 + Decimal(stop.tol) * _STRETCH
     found = solve([row_term], ridge, units, stop.tol, stop.time_limit, longer=longer)
     theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
     theta[: A.shape[1]] = found.rounded
@@ -249,7 +246,7 @@ def _sparse(found: Found, terms: list[AbsolutePenalty]) -> FloatArray:
     for term in terms:
         sizes = np.abs(floats(found.theta))
         inside = np.array([abs(u) < _INSIDE for u in term.u])
-        inside &= sizes[term.penalised] <= _NOTHING * sizes.max(initial=0.0)
+        inside &= sizes[term.penalised] <= _NEGLIGIBLE * sizes.max(initial=0.0)
         theta[term.penalised[inside]] = 0.0
     return theta
 

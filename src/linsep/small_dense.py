@@ -29,7 +29,7 @@ from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior.central_path import LIMIT
 from linsep.solvers.interior.kinked import NO_POINT
 from linsep.solvers.newton import native as native_newton
-from linsep.solvers.prediction import Prediction, taken_unasked
+from linsep.solvers.prediction import Prediction, skip_comparison
 from linsep.solvers.run import SAFETY
 from linsep.train import Fit, Proposed, Recipe, conclude
 
@@ -102,7 +102,7 @@ def _is_chosen(
     (n, d), kind = X.shape, kind_of(loss)
     ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
     names = (solver, *(("newton-cg",) if loss.smooth else ()), *ascent)
-    if taken_unasked(solver, kind, len(names), n, d, n * d):
+    if skip_comparison(solver, kind, len(names), n, d, n * d):
         return True
     hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
     probed = probed_rows(n, d)

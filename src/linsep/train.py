@@ -48,7 +48,15 @@ from linsep.solvers.multiclass import softmax_recession
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
 
-__all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train", "with_factor"]
+__all__ = [
+    "Fit",
+    "Proposed",
+    "Recipe",
+    "conclude",
+    "reproducible_fields",
+    "to_scaled_loss",
+    "train",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +117,7 @@ def conclude(
     )
 
 
-def with_factor(factor: LossFactor, found: Fit, recipe: Recipe) -> Fit:
+def to_scaled_loss(factor: LossFactor, found: Fit, recipe: Recipe) -> Fit:
     """Convert the fit of an unscaled loss to the fit of the scaled loss of ``recipe``."""
     if factor.plain:
         return found if found.recipe is recipe else replace(found, recipe=recipe)

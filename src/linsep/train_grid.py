@@ -25,7 +25,7 @@ from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.solution import Explicit, Linearised, Solution, Status
 from linsep.solvers.grid import ENGINES
 from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
-from linsep.train import Fit, conclude, train, with_factor
+from linsep.train import Fit, conclude, to_scaled_loss, train
 
 Fits = dict[tuple[int, int], Fit]
 
@@ -36,7 +36,7 @@ def fit_grid(problem: GridProblem, held: HeldOut | None = None) -> Fits | None:
     Fits are keyed by (index of C, fold); the fold is -1 without cross-validation. A fit may be uncertified.
     """
     wanted = HeldOut() if held is None else held
-    return fit_without_factor(problem, lambda plain: _fit_plain(plain, wanted))
+    return fit_unscaled(problem, lambda plain: _fit_plain(plain, wanted))
 
 
 def _fit_plain(problem: GridProblem, held: HeldOut) -> Fits | None:
@@ -47,9 +47,7 @@ def _fit_plain(problem: GridProblem, held: HeldOut) -> Fits | None:
     return None
 
 
-def fit_without_factor(
-    problem: GridProblem, fit: Callable[[GridProblem], Fits | None]
-) -> Fits | None:
+def fit_unscaled(problem: GridProblem, fit: Callable[[GridProblem], Fits | None]) -> Fits | None:
     """Replace a scaled loss by the unscaled one, multiply C by the factor, fit, and convert the fits back."""
     recipes = [problem.recipe_of(c) for c in range(len(problem.Cs))]
     factors = [loss_factor(recipe.loss, recipe.penalty) for recipe in recipes]
@@ -59,7 +57,7 @@ def fit_without_factor(
     fits = fit(replace(problem, recipe=own).with_grid([f.penalty.C for f in factors], problem.part))
     if fits is None:
         return None
-    return {(c, f): with_factor(factors[c], fits[c, f], recipes[c]) for c, f in fits}
+    return {(c, f): to_scaled_loss(factors[c], fits[c, f], recipes[c]) for c, f in fits}
 
 
 def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fits:

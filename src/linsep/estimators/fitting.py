@@ -39,7 +39,7 @@ from linsep.penalties import ElasticNet
 from linsep.small_dense import fit_small
 from linsep.solution import Status, TraceRecord
 from linsep.solvers.cluster_prefetch import pilot_rows
-from linsep.train import Fit, Recipe, reproducible_fields, train, with_factor
+from linsep.train import Fit, Recipe, reproducible_fields, to_scaled_loss, train
 
 # Largest binary exponents of weights and of C whose squares and products with the data neither overflow nor underflow.
 _ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
@@ -195,7 +195,7 @@ def _train(
             found = _train_on(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
             found = _certify_by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
-        fits.append(with_factor(factor, _in_user_units(units, found, own), share))
+        fits.append(to_scaled_loss(factor, _in_user_units(units, found, own), share))
         if count > 1:
             advance(len(fits))
     return fits

@@ -22,7 +22,7 @@ from linsep.solvers.newton import cluster as newton_cluster
 
 
 @dataclass
-class _Ahead:
+class _UnopenedRows:
     """Size of a data set of dense rows that is not open yet."""
 
     n: int
@@ -39,7 +39,7 @@ def pilot_rows(
 ) -> IntArray:
     """Return the row numbers of the pilot for dense rows in partitions of these sizes; empty without a pilot."""
     n, m = sum(sizes), 0
-    data = _Ahead(n, d)
+    data = _UnopenedRows(n, d)
     worthwhile = newton_cluster.worthwhile(d, max(sizes))
     if penalty.l1 > 0.0:
         few = loss.smooth and not may_be_copied(n * d) and solver in ("auto", "working-set")
@@ -54,4 +54,4 @@ def pilot_rows(
         m = newton_cluster.pilot_rows(data) if worthwhile else 0
     if m >= n:
         return np.arange(n)
-    return sampling.evenly(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)
+    return sampling.sample_rows(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)

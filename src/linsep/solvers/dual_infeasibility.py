@@ -19,7 +19,7 @@ from linsep.problem.pointwise import CURVATURE
 _CONSTANT = 1e-24  # variance of a column, relative to its mean square, that is rounding noise
 
 
-class Imbalance:
+class DualInfeasibility:
     """Relative dual infeasibility for the rows of one problem; the constructor makes one pass."""
 
     def __init__(self, problem: Problem) -> None:
@@ -37,7 +37,7 @@ class Imbalance:
         )
         self.intercept = problem.fit_intercept
 
-    def share(self, r: FloatArray) -> float:
+    def relative(self, r: FloatArray) -> float:
         """Return the relative infeasibility of r (d + 1)."""
         rb = float(r[-1]) if self.intercept else 0.0
         worst = float(np.max(np.abs(r[:-1] - self.mu * rb) / self.spread, initial=0.0))
@@ -49,4 +49,4 @@ class Imbalance:
         r = np.append(read.v_plus + read.v_minus, read.mass_plus - read.mass_minus)
         found = -read.conj_plus - read.conj_minus
         # The dual value of an infeasible point may exceed the objective: count the difference as gap.
-        return read.loss, read.loss - abs(read.loss - found) - read.absolute * self.share(r)
+        return read.loss, read.loss - abs(read.loss - found) - read.absolute * self.relative(r)

@@ -107,7 +107,7 @@ def small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
 
 def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     if not native_newton.ends_before(stop):  # the limits may interrupt the fit
-        return _rescue(_cholesky)(problem, theta, stop, seed)
+        return _with_interior_fallback(_cholesky)(problem, theta, stop, seed)
     relay = Relay(problem, stop, seed)
     status = relay.run(native_newton.solve, theta)
     if status is Status.CERTIFIED or (status is Status.WORKING_PRECISION and problem.lam == 0.0):
@@ -121,7 +121,7 @@ def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Soluti
 
 def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Newton's method with a Cholesky factor, started from a pilot if that pays."""
-    method = _rescue(subsampled.solve_cholesky)
+    method = _with_interior_fallback(subsampled.solve_cholesky)
     if continuation.applies(problem):
         return continuation.solve(problem, theta, stop, seed, method)
     return method(problem, theta, stop, seed)
@@ -129,19 +129,19 @@ def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) 
 
 def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then conjugate gradients, preconditioned by the Hessian of a pilot."""
-    return _rescue(subsampled.solve_preconditioned)(problem, theta, stop, seed)
+    return _with_interior_fallback(subsampled.solve_preconditioned)(problem, theta, stop, seed)
 
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
-    return _rescue(_solve_truncated)(problem, theta, stop, seed)
+    return _with_interior_fallback(_solve_truncated)(problem, theta, stop, seed)
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     """Newton's method on a cluster; if that takes too many rounds, on a copy of the rows at the client."""
     relay = Relay(problem, stop, seed)
-    if relay.run(_rescue(newton_cluster.solve), theta) is Status.GIVEN_UP:
-        relay.run_in_memory(_rescue(_cholesky), relay.point)
+    if relay.run(_with_interior_fallback(newton_cluster.solve), theta) is Status.GIVEN_UP:
+        relay.run_in_memory(_with_interior_fallback(_cholesky), relay.point)
     return relay.solution
 
 
@@ -154,7 +154,7 @@ def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
     return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, longest))
 
 
-def _rescue(method: Method) -> Method:
+def _with_interior_fallback(method: Method) -> Method:
     """Wrap a Newton method: if its steps stay short on a quadratic hinge, run interior point, then Newton again."""
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

@@ -31,11 +31,11 @@ WORK: dict[str, Declared] = {
 NATIVE = ("small", "interior")  # one native call each
 BUDGETED = ("dual-cd",)  # hand over once they have cost as much as the next best method would
 # A native method is chosen without comparison if it takes less time [s] per candidate: 20 times the cost of comparing.
-_ASKING = 1e-4
+_COMPARISON_SECONDS = 1e-4
 
 
 @lru_cache(maxsize=4096)
-def taken_unasked(
+def skip_comparison(
     method: str, kind: str, count: int, n: int, d: int, entries: int, sparse: bool = False
 ) -> bool:
     """Return whether a native method is so fast that comparing ``count`` candidates costs more than it saves."""
@@ -44,7 +44,7 @@ def taken_unasked(
     law = prices().laws[method, kind]
     usual = math.exp(0.5 * (law.least + law.most))
     seconds = usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse))
-    return seconds < _ASKING * count
+    return seconds < _COMPARISON_SECONDS * count
 
 
 class Prediction:
@@ -71,7 +71,7 @@ class Prediction:
         names, shape = list(methods), self.shape
         for name in names:
             sizes = shape.n, shape.d, shape.entries, shape.sparse
-            if name in NATIVE and taken_unasked(name, self.kind, len(names), *sizes):
+            if name in NATIVE and skip_comparison(name, self.kind, len(names), *sizes):
                 return name
         return min(names, key=self.seconds)
 

@@ -16,7 +16,7 @@ from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
 from linsep.problem import CoupledProblem, Problem
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers.dual_infeasibility import Imbalance
+from linsep.solvers.dual_infeasibility import DualInfeasibility
 
 CLOSING_DECREMENT = (
     2e-3  # half the squared decrement, relative to P, below which a Newton step may close the gap
@@ -68,7 +68,7 @@ class Run(Generic[P]):
         self.last_sums = np.zeros(0)  # sums of the last closing pass
         self.best_dual: Linearised | Explicit | None = None  # dual point of the bound ``lower``
         self._out_of_time = False  # whether LimitReached has been raised for the time limit
-        self._put_aside: WeakKeyDictionary[Linearised, Linearised] = WeakKeyDictionary()
+        self._mapped: WeakKeyDictionary[Linearised, Linearised] = WeakKeyDictionary()
         self._in_files: WeakSet[Linearised] = WeakSet()
 
     @property
@@ -121,25 +121,25 @@ class Run(Generic[P]):
         self.last_sums = sums
         primal, lower = self._gap(self.problem, at, sums)
         if lower > self.lower:
-            self.lower, self.best_dual = float(lower), self.aside(dual)
+            self.lower, self.best_dual = float(lower), self.to_file(dual)
         gap = primal - lower
         finite = bool(np.isfinite(gap))
         if finite and (self.best is None or gap < self.best[0]):
-            self.best = (gap, self.stored(at.copy()), self.aside(dual), self.stored(sums))
+            self.best = (gap, self.stored(at.copy()), self.to_file(dual), self.stored(sums))
             self.last_sums = self.best[3]
         self.record(primal)
         return finite and gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower))
 
-    def aside(self, dual: D) -> D:
+    def to_file(self, dual: D) -> D:
         """Return the dual point for later use; memory-mapped if the rows are on disk, to save memory."""
         if isinstance(dual, Explicit) or self.problem.data.location is not Location.DISK:
             return dual
         if dual in self._in_files:
             return dual
-        found = self._put_aside.get(dual)
+        found = self._mapped.get(dual)
         if found is None:
             found = Linearised(self.stored(dual.base), self.stored(dual.step))
-            self._put_aside[dual] = found
+            self._mapped[dual] = found
             self._in_files.add(found)
         return cast("D", found)
 
@@ -148,14 +148,14 @@ class Run(Generic[P]):
         on_disk = self.problem.data.location is Location.DISK
         return mapped_vectors.moved(vector) if on_disk else vector
 
-    def settle(self, at: FloatArray, dual: Linearised | Explicit) -> bool:
+    def close_final(self, at: FloatArray, dual: Linearised | Explicit) -> bool:
         """Close at the final point of a stalled run, with its dual point, then with the best one; one pass each."""
         done = self.close(at, dual)
-        if not done and self.best_dual is not None and self.best_dual is not self.aside(dual):
+        if not done and self.best_dual is not None and self.best_dual is not self.to_file(dual):
             done = self.close(at, self.best_dual)
         return done
 
-    def short_of(self, tol: float) -> Status:
+    def status_above_tol(self, tol: float) -> Status:
         """Return WORKING_PRECISION if the final gap of a run with an L1 penalty is near tol, else GIVEN_UP."""
         relative = (
             self.best[0] * self.problem.penalty.scale / abs(self.trace[-1].primal or 1.0)
@@ -191,5 +191,5 @@ def linearised(base: FloatArray, step: FloatArray) -> Linearised:
 
 def begin(problem: Problem, stop: Stop) -> Run[Problem]:
     """Start a run; without a penalty its gap includes the dual infeasibility."""
-    gap: Gap = primal_dual if problem.lam > 0.0 else Imbalance(problem).gap
+    gap: Gap = primal_dual if problem.lam > 0.0 else DualInfeasibility(problem).gap
     return Run(problem, stop, gap)

@@ -38,7 +38,7 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:
     return out
 
 
-def evenly(n: int, m: int, rng: np.random.Generator) -> IntArray:
+def sample_rows(n: int, m: int, rng: np.random.Generator) -> IntArray:
     """Draw about m of n row numbers, evenly spread; from the strided sample if that is large enough."""
     groups = n // strided_sample.STRIDE
     return (
@@ -55,7 +55,7 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[IntArray, FloatArray]:
     counts = data.counts()
     rare = int(counts.min())
     if not 0 < rare < RARE * n:
-        rows = evenly(n, m, rng)
+        rows = sample_rows(n, m, rng)
         return rows, np.full(len(rows), n / len(rows))
     sizes = [max(1, min(int(k), m // 2)) for k in counts]
     return draw_by_class(data, counts[::-1], sizes[::-1], rng, last_first=True)
@@ -106,7 +106,7 @@ class Size(Protocol):
         ...
 
 
-def bounded(m: int, data: Size, copies: int = 4) -> int:
+def limit_to_memory(m: int, data: Size, copies: int = 4) -> int:
     """Limit the m rows of a pilot to MOST_ENTRIES, but to no fewer than 1000 rows.
 
     If the data are not in memory, ``copies`` of the pilot must also fit into the available memory.
@@ -119,7 +119,7 @@ def bounded(m: int, data: Size, copies: int = 4) -> int:
 
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
     """Return the problem on about m rows, each weighted by the number of rows it represents."""
-    rows, share = draw(problem.data, bounded(m, problem.data), seed)
+    rows, share = draw(problem.data, limit_to_memory(m, problem.data), seed)
     data = problem.data.sample(rows, share)
     pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
     problem.passes += len(rows) / problem.data.n

@@ -27,7 +27,7 @@ from linsep.losses import CoupledLoss
 from linsep.solvers.grid import smooth
 from linsep.solvers.grid.problem import GridProblem, HeldOut
 from linsep.train import Fit, train
-from linsep.train_grid import Fits, fit_by_engine, fit_without_factor
+from linsep.train_grid import Fits, fit_by_engine, fit_unscaled
 from linsep.tuning.splits import LEAVE_ONE_OUT
 
 LARGEST = 2000  # largest number of features, because H is decomposed for each C
@@ -63,7 +63,7 @@ def refuse(given: GridProblem | None) -> None:
 def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
     """Return a fit to all rows for each C, in increasing order."""
     grid = given.with_grid(Cs)
-    found = fit_without_factor(grid, _fit_all)
+    found = fit_unscaled(grid, _fit_all)
     assert found is not None
     return [found[c, -1] for c in range(len(Cs))]
 

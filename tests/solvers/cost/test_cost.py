@@ -16,7 +16,7 @@ from linsep.solvers import SOLVERS, choose
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, shape_of
 from linsep.solvers.cost.work import FEATURES, Law, features, kind_of, prices, terms
 from linsep.solvers.newton import gram_reduction, subsampled
-from linsep.solvers.prediction import BUDGETED, WORK, Prediction, predict, taken_unasked
+from linsep.solvers.prediction import BUDGETED, WORK, Prediction, predict, skip_comparison
 
 SHAPES = [
     Shape(150, 4, 600, hardness=10.0),
@@ -128,20 +128,20 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
     if "small" in takers:
         takers = [m for m in takers if m not in ("newton", "newton-pilot")]
     wanted = costs.cheapest(takers)
-    if not taken_unasked(wanted, costs.kind, len(takers), n, d, n * d):
+    if not skip_comparison(wanted, costs.kind, len(takers), n, d, n * d):
         assert costs.seconds(wanted) == min(costs.seconds(m) for m in takers)
     for threads in (1, 2, 8):
         same = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=threads))
         assert choose(same, "auto", Stop(1e-6)).name == wanted
 
 
-def test_small_fits_are_not_asked_about():
+def test_small_fits_skip_the_comparison():
     for kind, native in (("receding", "small"), ("quadratic", "small"), ("kinked", "interior")):
-        assert taken_unasked(native, kind, 2, 150, 4, 600)
+        assert skip_comparison(native, kind, 2, 150, 4, 600)
         small = Prediction(Shape(150, 4, 600, hardness=1.0), kind, 1e-6)
         assert small.cheapest(["dual-cd", native]) == native
-        assert not taken_unasked(native, kind, 2, 100_000, 200, 20_000_000)
-        assert not taken_unasked("dual-cd", kind, 2, 150, 4, 600)
+        assert not skip_comparison(native, kind, 2, 100_000, 200, 20_000_000)
+        assert not skip_comparison("dual-cd", kind, 2, 150, 4, 600)
 
 
 def test_rows_elsewhere_count_as_middling():

@@ -97,12 +97,12 @@ def test_a_solution_that_rounding_has_touched_is_made_exact_for_every_larger_c()
     assert np.abs(found.u).max() < 1.0  # no row at the end of its interval: the classes are parted
     touched = found.u * (1.0 + 1e-8 * np.random.default_rng(1).normal(size=len(found.u)))
     for C in (1.0, 10.0):
-        assert span_newton.known(span, 1.0 / C, 1e-9, touched, found.b) is None
-        again = span_newton.made_exact(span, 1.0 / C, 1e-9, touched, found.b)
+        assert span_newton.reuse_if_optimal(span, 1.0 / C, 1e-9, touched, found.b) is None
+        again = span_newton.polish_if_close(span, 1.0 / C, 1e-9, touched, found.b)
         assert again is not None and again.gap <= 1e-9
         assert np.allclose(C * again.u, found.u, rtol=1e-4, atol=1e-6 * np.abs(found.u).max())
     far = np.zeros_like(found.u)
-    assert span_newton.made_exact(span, 1.0, 1e-9, far, 0.0) is None
+    assert span_newton.polish_if_close(span, 1.0, 1e-9, far, 0.0) is None
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -302,7 +302,7 @@ def test_rows_that_cross_a_kink_are_all_in_the_band():
     models = grid.Grid(problem, part, [1.0])
     base = models.base_at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
     plans = [grid.Plan(0, f, base.theta, models.step(base, 1.0, f).delta) for f in range(3)]
-    for plan, end in zip(plans, grid_kinks.ends(models, base, plans, 1e-9), strict=True):
+    for plan, end in zip(plans, grid_kinks.exact_optima(models, base, plans, 1e-9), strict=True):
         outside = problem.data.weight * (part != plan.part)
         own = Problem(
             loss, ElasticNet(1.0), Memory(problem.data.X, problem.data.sign, None, outside)
@@ -319,10 +319,12 @@ def test_no_row_near_a_kink_or_too_many():
     problem, part = tall_bent(loss)
     models = grid.Grid(problem, part, [1e-12])
     start = models.base_at(np.zeros(6), exact=True)
-    (end,) = grid_kinks.ends(models, start, [grid.Plan(0, 0, start.theta, np.zeros(6))], 1e-6)
+    (end,) = grid_kinks.exact_optima(
+        models, start, [grid.Plan(0, 0, start.theta, np.zeros(6))], 1e-6
+    )
     assert np.array_equal(end.base, start.theta)
     far = grid.Plan(0, 0, start.theta, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0]))
-    assert grid_kinks.ends(models, start, [far], 1e-6) is None
+    assert grid_kinks.exact_optima(models, start, [far], 1e-6) is None
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge"])

@@ -52,7 +52,7 @@ def fit(sample, loss="logistic", C=1.0, l1_ratio=1.0, **options):
 
 
 def violation(sample, found):
-    """Largest breach of the optimality conditions, as a share of the penalty."""
+    """Largest violation of the optimality conditions, as a share of the penalty."""
     recipe, theta = found.recipe, found.W[:, 0]
     X = dense(sample.X)
     s = 1.0 if sample.weight is None else sample.weight

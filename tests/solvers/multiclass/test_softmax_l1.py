@@ -30,7 +30,7 @@ def objective(model, X, y, C, l1_ratio):
 
 
 def conditions(model, X, y, C, l1_ratio):
-    """Largest breach of the optimality conditions, as a share of the L1 penalty."""
+    """Largest violation of the optimality conditions, as a share of the L1 penalty."""
     P = softmax(X @ model.coef_.T + model.intercept_, axis=1)
     residual = C * (P - np.eye(P.shape[1])[y])
     G = residual.T @ X + (1 - l1_ratio) * model.coef_

@@ -45,7 +45,7 @@ class Part:
 
     def gather(self) -> None:
         """Copy the rows of the band; count the fixed rows with u = 1 in each class."""
-        self.band.rows_of_it()
+        self.band.data()
         u = np.where(self.u > 1.0, 0.0, self.u)
         self.counts = np.array([u @ (self.sign > 0.0), u @ (self.sign < 0.0)])
 
@@ -57,11 +57,11 @@ class Part:
             self.gather()
 
 
-class Together:
+class BandUnion:
     """Union of the bands of all parts but one, with the sums over the fixed rows."""
 
     def __init__(self, parts: list[Part], n_threads: int | None) -> None:
-        bands = [part.band.rows_of_it() for part in parts]
+        bands = [part.band.data() for part in parts]
         self.X = np.concatenate([band.X for band in bands])
         self.sign = np.concatenate([band.sign for band in bands])
         self.data = Memory(self.X, self.sign, n_threads=n_threads)

@@ -62,11 +62,11 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
     folds, threads = problem.folds, problem.recipe.n_threads
     threads = usable_threads() if threads is None else threads
 
-    def rising(f: int) -> list[SpanProposal]:
-        return _rising(span, f)
+    def fit(f: int) -> list[SpanProposal]:
+        return _fit_fold(span, f)
 
     with Workers(max(1, min(threads, len(folds))), "linsep-fold") as pool:
-        for done, proposals in enumerate(pool.map(rising, folds), 1):
+        for done, proposals in enumerate(pool.map(fit, folds), 1):
             advance(done * len(problem.Cs))
             yield from proposals
 
@@ -129,7 +129,7 @@ def _factor(K: FloatArray) -> FloatArray:
             lift = 10.0 * lift if lift else _LIFT * top
 
 
-def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
+def _fit_fold(span: InnerProducts, f: int) -> list[SpanProposal]:
     """Fit the models of all C, in increasing order, on the rows outside fold f."""
     problem = span.problem
     loss, tol = problem.loss, _SHARE * problem.recipe.tol
@@ -160,9 +160,9 @@ def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Ans
     start = None
     for C in problem.Cs:
         lam = ElasticNet(C).l2
-        known = None if start is None else gram_space.known(span, lam, tol, *start)
+        known = None if start is None else gram_space.reuse_if_optimal(span, lam, tol, *start)
         if known is None and start is not None and not loss.smooth:
-            known = gram_space.made_exact(span, lam, tol, *start)
+            known = gram_space.polish_if_close(span, lam, tol, *start)
         if known is None and table is not None:
             reduced = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
             begin = np.zeros(reduced.order)

@@ -29,7 +29,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import choose
-from linsep.solvers.grid.fold_bands import ROWS, Part, Together
+from linsep.solvers.grid.fold_bands import ROWS, BandUnion, Part
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 from linsep.solvers.interior import sifting
 from linsep.solvers.interior.central_path import Path
@@ -93,7 +93,7 @@ class _Grid:
         self.n, self.d = self.data.n, self.data.d
         self.base = np.zeros(self.d + 1)
         self.passes = 0.0
-        self._together: dict[int, Together] = {}
+        self._unions: dict[int, BandUnion] = {}
 
     def problem(self, C: float) -> Problem:
         return Problem(self.loss, ElasticNet(C), self.data, self.recipe.fit_intercept)
@@ -115,25 +115,25 @@ class _Grid:
         self.tau = max(SPARE * float(share) * self.first.width(self.base), least)
         for part in self.parts.values():
             part.sort(self.base, self.tau, self.first)
-        self._together = {}
+        self._unions = {}
         self.passes += passes + 2.0
 
     def stays(self, theta: FloatArray) -> bool:
         """Return whether the margins have changed by at most the width of the band."""
         return self.first.margin_change(self.base, theta, self.tau) <= self.tau
 
-    def bands_outside(self, f: int) -> Together:
+    def bands_outside(self, f: int) -> BandUnion:
         """Return the bands of all folds but f."""
-        if f not in self._together:
+        if f not in self._unions:
             parts = [part for g, part in self.parts.items() if g != f]
-            self._together[f] = Together(parts, self.recipe.n_threads)
-        return self._together[f]
+            self._unions[f] = BandUnion(parts, self.recipe.n_threads)
+        return self._unions[f]
 
     def admit(self) -> None:
         """Add the rows that were on the wrong side in some model to the band."""
         for g, part in self.parts.items():
             part.admit(self.wrong[g])
-        self._together = {}
+        self._unions = {}
 
     def solve(self, model: _Model, near: _Model | None) -> bool:
         """Solve a model on its band, from the model of the next larger C if there is one; False if it fails."""

@@ -39,7 +39,7 @@ def kinks_of(loss: Loss) -> tuple[float, ...]:
     return loss.breakpoints if loss.smooth else ()
 
 
-def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan] | None:
+def exact_optima(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan] | None:
     """Return the optima of the models with these first steps from the base; None if too many rows may cross a kink."""
     reach = _FAR * max(_spread(grid, base, plan.step) for plan in plans)
     rows = _near_a_kink(grid, base.theta, reach)

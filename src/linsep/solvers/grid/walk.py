@@ -93,7 +93,7 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
 def _end(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
     """Continue the steps to the optima if few rows cross a kink; otherwise return the plans unchanged."""
     run.check_limits()
-    found = grid_kinks.ends(grid, base, plans, run.stop.tol)
+    found = grid_kinks.exact_optima(grid, base, plans, run.stop.tol)
     note(grid.problem.passes)
     return plans if found is None else found
 

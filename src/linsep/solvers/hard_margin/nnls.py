@@ -79,7 +79,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
     status = Status.WORKING_PRECISION
     try:
         with run.in_time():
-            if _softly(best, signed, seed) or _on_working_sets(
+            if _by_soft_margins(best, signed, seed) or _on_working_sets(
                 best, signed, count, answer.margin, seed
             ):
                 status = Status.CERTIFIED
@@ -96,7 +96,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
     )
 
 
-def _softly(best: _Best, signed: SignedRows, seed: int) -> bool:
+def _by_soft_margins(best: _Best, signed: SignedRows, seed: int) -> bool:
     """Solve soft margins, if there are so many features that ascent is fast; return whether the gap closed."""
     problem = best.run.problem
     if problem.data.d <= _DENSE or problem.data.whole is None:

@@ -186,7 +186,7 @@ class Band:
         self.rows, self._band = both[order], merge_rows(self._band, part, order)
         self.problem.passes += len(wrong.rows) / data.n
 
-    def rows_of_it(self) -> Dataset:
+    def data(self) -> Dataset:
         """Return the rows of the band as a data set of their own."""
         if self._band is None:
             self._band = self.problem.data.sample(self.rows)
@@ -196,7 +196,7 @@ class Band:
         """Return the central path of the reduced problem."""
         self.problem.passes += len(self.rows) / self.problem.data.n
         sub = Problem(
-            self.problem.loss, self.problem.penalty, self.rows_of_it(), self.problem.fit_intercept
+            self.problem.loss, self.problem.penalty, self.data(), self.problem.fit_intercept
         )
         return Path(self.run, sub, self.linear, self.constant)
 

@@ -22,7 +22,7 @@ from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solvers.dual_infeasibility import Imbalance
+from linsep.solvers.dual_infeasibility import DualInfeasibility
 from linsep.solvers.interior.mehrotra import STEP_FRACTION, PredictorCorrector
 from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import Run
@@ -71,7 +71,7 @@ class Path(PredictorCorrector):
         self.width = high - low
         self.low, self.high = low, high
         self.mu = problem.centre()
-        self._balance = Imbalance(problem) if problem.lam == 0.0 else None
+        self._infeasibility = DualInfeasibility(problem) if problem.lam == 0.0 else None
         n = problem.data.n
         self.state = np.zeros((PLANES, n))
         self.share = n / run.problem.data.n if problem is not run.problem else 0.0
@@ -140,8 +140,8 @@ class Path(PredictorCorrector):
         self.value -= dot(self.linear, self.theta)
         size = dot(r, r)
         self.gap = float(sums[1])
-        if self._balance is not None:
-            self.gap += abs(self.value) * self._balance.share(sums[3 : 3 + order])
+        if self._infeasibility is not None:
+            self.gap += abs(self.value) * self._infeasibility.relative(sums[3 : 3 + order])
             return
         self.gap += 0.5 * size / lam
         if self.problem.fit_intercept:

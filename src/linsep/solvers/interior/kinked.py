@@ -89,7 +89,7 @@ def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None
         raise
 
 
-def _roughly(run: Run[Problem], path: Path) -> bool:
+def _close_loosely(run: Run[Problem], path: Path) -> bool:
     """Close at the first iterate that meets tol, with snapped dual variables; return whether the gap closed.
 
     Snapping (``Path.snap_dual``) makes the support as small as at the optimum, and usually the gap smaller.
@@ -106,7 +106,7 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     tol = run.stop.tol
     target = min(0.1 * tol, CROSSOVER_GAP) if crossable(path) else 0.3 * tol
     path.place(theta)
-    if tol >= ROUGH and run.problem.lam > 0.0 and _roughly(run, path):
+    if tol >= ROUGH and run.problem.lam > 0.0 and _close_loosely(run, path):
         return True
     falling = path.descend(target)
     if not falling and not path.gap <= 1e-3 * abs(path.value):
@@ -128,7 +128,7 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     return closed
 
 
-def attempt(run: Run[Problem], theta: FloatArray) -> bool:
+def solve_from_starts(run: Run[Problem], theta: FloatArray) -> bool:
     """Run the method from the squared-loss start; if that fails, from theta with null directions penalised."""
     if iterate(run, squared_start(run.problem, theta)):
         return True
@@ -158,20 +158,20 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
             if fitted is not None:
                 run.best = None
                 return run.solution(Status.WORKING_PRECISION, fitted, nothing)
-            if _attempt(run, theta):
+            if _solve_by_gram(run, theta):
                 status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, nothing)
 
 
-def _attempt(run: Run[Problem], theta: FloatArray) -> bool:
+def _solve_by_gram(run: Run[Problem], theta: FloatArray) -> bool:
     """Solve with the Gram matrix of the rows if they are few; if that fails, with that of the features."""
     if not gram_reduction.applies(run.problem):
-        return attempt(run, theta)
-    if gram_reduction.solve(run, attempt):
+        return solve_from_starts(run, theta)
+    if gram_reduction.solve(run, solve_from_starts):
         return True
-    return run.problem.order <= DIRECT and run.problem.lam > 0.0 and attempt(run, theta)
+    return run.problem.order <= DIRECT and run.problem.lam > 0.0 and solve_from_starts(run, theta)
 
 
 def _native(run: Run[Problem], theta: FloatArray) -> bool:

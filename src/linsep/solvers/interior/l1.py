@@ -111,9 +111,9 @@ class _Path(PredictorCorrector):
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
         """Start the rows at a feasible dual point."""
         u = self.rows.slopes(t)
-        u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
+        u = u * min(1.0, INSIDE * self.l1 / max(self._compute_v(u), 1e-300))
         u = self.rows.move_inside(u, t, mu)
-        largest = self._ask(u)
+        largest = self._compute_v(u)
         if largest > INSIDE * self.l1:
             u = u * (INSIDE * self.l1 / largest)
             self.v *= INSIDE * self.l1 / largest
@@ -124,7 +124,7 @@ class _Path(PredictorCorrector):
         """The dual variables of the rows."""
         return self.rows.u
 
-    def _ask(self, u: FloatArray) -> float:
+    def _compute_v(self, u: FloatArray) -> float:
         """Compute v of all features at u; return the largest |v_j|. One pass."""
         self.v = self._columns.sums(self.s * self.sign * u)
         return float(np.abs(self.v).max(initial=0.0))
@@ -141,7 +141,7 @@ class _Path(PredictorCorrector):
     def measure(self) -> None:
         """Compute objective and gap with all features; add features with |v_j| close to l1. One pass."""
         self.rows.hold()
-        largest = self._ask(self.u)
+        largest = self._compute_v(self.u)
         w = self.p - self.q
         self.t = self._vertex - self.sign * (self.part.along(w) + self.b)
         self._v_b = dot(self.s * self.sign, self.u) if self.problem.fit_intercept else 0.0

@@ -22,7 +22,7 @@ LEAST_CENTRING = 1e-6  # smallest mu relative to the mean product
 SHORTEST_STEP = 1e-8  # step size at which the method has stalled
 PROGRESS = 0.9  # an iteration makes progress if the gap falls below this times its last landmark
 REFRESH_EVERY = 8  # iterations after which margins are recomputed, against accumulated rounding
-MAX_SHORT_STEPS = 4  # consecutive steps below the caller's shortest length before it fails
+MAX_CONSECUTIVE_SHORT_STEPS = 4  # steps in a row below the caller's shortest length before it fails
 
 
 def blocking(x: FloatArray, dx: FloatArray) -> float:
@@ -101,8 +101,8 @@ class PredictorCorrector(ABC):
     ) -> bool:
         """Iterate until ``ends()``; False after ``limit`` iterations or ``patience`` of them without progress.
 
-        Also False if a step is at most SHORTEST_STEP, if MAX_SHORT_STEPS in a row are below ``shortest``, and on
-        overflow.
+        Also False if a step is at most SHORTEST_STEP, if MAX_CONSECUTIVE_SHORT_STEPS steps in a row are below
+        ``shortest``, and on overflow.
         """
         lowest = landmark = np.inf
         idle = short = 0
@@ -122,7 +122,7 @@ class PredictorCorrector(ABC):
                 landmark = self.gap if idle == 0 else landmark
                 length = self.advance() if self.steps < limit else 0.0
                 short = short + 1 if length < shortest else 0
-                if not length > SHORTEST_STEP or short == MAX_SHORT_STEPS:
+                if not length > SHORTEST_STEP or short == MAX_CONSECUTIVE_SHORT_STEPS:
                     return False
                 if self.steps % REFRESH_EVERY == 0:
                     self.refresh()

@@ -64,7 +64,7 @@ LEAST = 20  # smallest band [rows per feature]
 def pilot_rows(data: sampling.Size) -> int:
     """Return the number of rows of the pilot and of every sampled band."""
     n, d = data.n, data.d
-    return sampling.bounded(
+    return sampling.limit_to_memory(
         int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES
     )
 
@@ -98,15 +98,13 @@ class _Search:
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
-        self.most = float(sampling.bounded(self.n, run.problem.data, COPIES))  # upper limit of m
+        # upper limit of m
+        self.most = float(sampling.limit_to_memory(self.n, run.problem.data, COPIES))
         self.best, self.value = theta, np.inf
-        self.near: tuple[FloatArray, FloatArray] | None = (
-            None  # theta and u of the band, nearly solved
-        )
         self.far = first.kink_distances(theta)
         self.tau = first.tau(self.far, (WARM_BAND if first.warm else 1.0) * self.m)
         if self._is_crowded():
-            self._flatten()
+            self._handle_crowded_kink()
         elif not first.warm:
             self.tau = max(self.tau, first.width(theta))
             if first.expected_rows(self.far, SPARE * self.tau) <= WHOLE * self.m:
@@ -119,7 +117,7 @@ class _Search:
         """Return whether most rows are on the kink, so that no narrower band exists and no sample is representative."""
         return self.first.expected_rows(self.far, CROWDED) > 0.5 * self.n
 
-    def _flatten(self) -> None:
+    def _handle_crowded_kink(self) -> None:
         """If most rows are near the kink, keep those with the largest loss: they approximate the class sums best.
 
         If w = 0 is nearly optimal, the side of the kink does not determine the dual variables of the other rows. After
@@ -146,7 +144,7 @@ class _Search:
     def widen(self) -> None:
         """Make the next band wider and its sample larger, after one that was too narrow."""
         if self._is_crowded():
-            self._flatten()
+            self._handle_crowded_kink()
             return
         self.m = min(2.0 * self.m, self.most)
         rows = WIDEN * max(self.first.expected_rows(self.far, self.tau), LEAST * self.d)
@@ -178,7 +176,7 @@ class _Search:
         first, before = self.first, self.best
         self.far = first.kink_distances(theta)
         if self._is_crowded():
-            self._flatten()
+            self._handle_crowded_kink()
             return self.best
         moved = first.margin_change(before, theta, self.tau)
         if moved > NARROW * self.tau:

@@ -220,9 +220,9 @@ def solve(run: Run[Problem], theta: FloatArray, budget: float = math.inf) -> boo
         if not theta[:-1].any():
             correlation = _continue_penalty(run, columns, correlation)
         closed = _solve_at_target(run, columns, correlation)
-        return closed or run.settle(columns.theta, linearised(columns.base, columns.step))
+        return closed or run.close_final(columns.theta, linearised(columns.base, columns.step))
     except LimitReached:  # return the best point at the user's limit
-        run.settle(columns.theta, linearised(columns.base, columns.step))
+        run.close_final(columns.theta, linearised(columns.base, columns.step))
         raise
 
 
@@ -274,7 +274,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
         if columns.stalled and not followed:
             if interior_l1.finish(run, columns):
                 return True
-            if run.short_of(tol) is Status.WORKING_PRECISION:
+            if run.status_above_tol(tol) is Status.WORKING_PRECISION:
                 return False
             correlation, followed = columns.abs_correlations(), True
         chosen = _choose(columns.theta, correlation, NEARLY * l1)

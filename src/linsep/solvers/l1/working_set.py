@@ -70,7 +70,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
             elif problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 closed = _all_on_cluster(run, theta, seed)
             closed = closed or _begin(run, theta) or _rounds(run, seed)
-            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+            status = Status.CERTIFIED if closed else run.status_above_tol(stop.tol)
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))

@@ -53,7 +53,7 @@ _POLISH = 1_000_000  # n d k below which the solution is computed to working pre
 _POLISH_UNKNOWNS = 2000  # largest (d + 1) k for that
 _FINE = 1e-13  # relative gap of such a solution
 _FITTED = 0.99  # share of the penalty in P from which (nearly) all rows are fitted
-_HAIR = 2.0**-36  # smallest relative stretch of W then
+_LEAST_STRETCH = 2.0**-36  # smallest relative stretch of W then
 _BLUR = 1e-11  # slack, relative to the objective, that may be rounding error
 _STALLS = 3  # rounds without a better gap before the method ends
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
@@ -244,8 +244,8 @@ class _Rounds:
             self._farthest = math.sqrt(float(problem.row_norms().max(initial=0.0)))
         size = np.abs(W).max(axis=1)
         reach = self._farthest * float(np.linalg.norm(size[:-1])) + float(size[-1])
-        hair = max(_HAIR, 4.0 * (problem.data.d + 6) * 2.0**-53 * reach)
-        return W * (1.0 + min(hair, _FITTED))
+        stretch = max(_LEAST_STRETCH, 4.0 * (problem.data.d + 6) * 2.0**-53 * reach)
+        return W * (1.0 + min(stretch, _FITTED))
 
     def _dual(self) -> Explicit:
         return dual_point(self.problem, self.P)

@@ -32,9 +32,9 @@ from linsep.solvers.multiclass.softmax_directions import (
     zero_sum,
 )
 from linsep.solvers.multiclass.softmax_kronecker import Covariance
-from linsep.solvers.multiclass.softmax_recession import refuse_separable, shortest
+from linsep.solvers.multiclass.softmax_recession import minimum_norm, refuse_separable
 from linsep.solvers.run import LimitReached, Run
-from linsep.solvers.sampling import bounded, draw_by_class, evenly
+from linsep.solvers.sampling import draw_by_class, limit_to_memory, sample_rows
 
 MAX_STEPS = 200
 _POLISH = 1_000_000  # n d k below which the solution is computed to working precision
@@ -78,10 +78,10 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
 
     If no class is rare, the rows are drawn without regard to the classes.
     """
-    data, m = problem.data, bounded(m, problem.data)
+    data, m = problem.data, limit_to_memory(m, problem.data)
     rng, counts = np.random.default_rng(seed), problem.data.counts(problem.k)
     if m < data.n and m * int(counts.min()) >= _COMMON * data.n:
-        drawn = data.sample(evenly(data.n, m, rng))
+        drawn = data.sample(sample_rows(data.n, m, rng))
         assert drawn.labels is not None
         stands = counts / np.maximum(1, drawn.counts(problem.k))
         drawn = drawn.reweighted(stands[drawn.labels])
@@ -221,7 +221,7 @@ class _Newton:
         ends = last or new == 0.0
         refuse_separable(problem, trial, trial - W, ends or step % _RECESSION == 0)
         if ends:
-            self.W = shortest(problem, trial)
+            self.W = minimum_norm(problem, trial)
         return not ends
 
     def _shorter(self, D: FloatArray) -> FloatArray:
@@ -246,7 +246,7 @@ def _direction(
     if problem.packed and problem.lam > 0.0 and _work(problem) > _PACKED_WORK:
         return _packed_direction(run, seed)
     if data.location is Location.CLUSTER:  # the preconditioner is computed at the client
-        m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
+        m = limit_to_memory(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
     share = min(_SAMPLE_SHARE, _SAMPLE_PRICE / price)

@@ -64,7 +64,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
             if softmax_l1_columns.applies(problem, UNKNOWNS, MOST):
                 closed = softmax_l1_columns.solve(run, W)
-                status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+                status = Status.CERTIFIED if closed else run.status_above_tol(stop.tol)
                 return run.solution(status, W, dual)
             inner, relative, chosen = 0.3, 0.3, np.arange(0)
             for _ in range(MAX_ROUNDS):

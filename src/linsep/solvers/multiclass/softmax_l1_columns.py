@@ -45,7 +45,7 @@ SHORTEST = 1e-4  # smallest step size of a joint step
 STALLS = 6  # rounds without progress before the method ends
 
 
-class Together(NamedTuple):
+class JointStep(NamedTuple):
     """A joint step of all classes, its predicted decrease of P, and whether no weight changes sign."""
 
     step: FloatArray
@@ -85,7 +85,7 @@ class Classes:
         self.problem.passes += self.k
         return np.stack([self._stored.sums(np.ascontiguousarray(r)) for r in R], axis=1)
 
-    def breach(self, V: FloatArray) -> float:
+    def violation(self, V: FloatArray) -> float:
         """Largest violation of the optimality conditions, relative to l1."""
         w = self.W[:-1]
         on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
@@ -126,7 +126,7 @@ class Classes:
         if np.isfinite(at).all() and np.isfinite(z).all():
             self.W[chosen, c], self.W[-1, c], self.Z[c] = at[:-1], at[-1], z
 
-    def newton_step(self, enough: float, run: Run[CoupledProblem]) -> Together:
+    def newton_step(self, enough: float, run: Run[CoupledProblem]) -> JointStep:
         """Return the Newton step on the support of all classes, to a largest residual of ``enough``."""
         system = _System(self, run)
         step = np.zeros_like(self.W)
@@ -136,9 +136,9 @@ class Classes:
             on = system.support[c]
             step[on, c] = part
             whole = whole and not ((self.W[on, c] + part) * self.W[on, c] < 0.0).any()
-        return Together(step, decrease, whole)
+        return JointStep(step, decrease, whole)
 
-    def advance(self, found: Together) -> None:
+    def advance(self, found: JointStep) -> None:
         """Take the step, or a shorter one that decreases P; weights that would change sign become 0."""
         before, length = self.value(self.W, self.Z), 1.0
         while length >= SHORTEST:
@@ -243,7 +243,7 @@ def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
     try:
         return _rounds(run, classes, _continue_penalty(run, classes))
     except LimitReached:  # return the best point at the user's limit
-        run.settle(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
+        run.close_final(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
         raise
 
 
@@ -270,7 +270,7 @@ def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
             run.check_limits()
             classes.step_each_class(V, classes.l1, 0.1 * tol)
             V = classes.gradient()
-            share = classes.breach(V)
+            share = classes.violation(V)
             if share < FAR:
                 break
         found = classes.newton_step(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
@@ -280,7 +280,7 @@ def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
             return True
         classes.advance(found)
         V = classes.gradient()
-        share = classes.breach(V)
+        share = classes.violation(V)
         stalls = 0 if share < 0.9 * least or value < (1.0 - 0.1 * tol) * lowest else stalls + 1
         least, lowest = min(least, share), min(lowest, value)
         if stalls > STALLS:

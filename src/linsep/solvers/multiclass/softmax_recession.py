@@ -113,7 +113,7 @@ def _refuse(V: FloatArray, complete: bool) -> SeparableData:
     )
 
 
-def shortest(problem: CoupledProblem, W: FloatArray) -> FloatArray:
+def minimum_norm(problem: CoupledProblem, W: FloatArray) -> FloatArray:
     """Return the minimiser of least norm of an unpenalised problem, using the stored probabilities. One pass.
 
     W has zero sums over the classes; the component of each column in the null space of the centred rows is removed.

@@ -55,7 +55,7 @@ def worthwhile(d: int, largest: int) -> bool:
 def pilot_rows(data: sampling.Size) -> int:
     """Return the number of rows of the pilot."""
     least = max(PILOT_ROWS * data.d, PILOT_ENTRIES // data.d)
-    return sampling.bounded(max(data.n // PILOT_SHARE, least), data)
+    return sampling.limit_to_memory(max(data.n // PILOT_SHARE, least), data)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:

@@ -80,7 +80,7 @@ class Cholesky:
         delta = solve_spd(H, rhs, definite=problem.lam > 0)
         return self._placed(delta), dot(rhs, delta), 0.0
 
-    def give_way(self) -> bool:
+    def improve_accuracy(self) -> bool:
         """Change to double precision; False if it is already in use."""
         was, self._exact = self._exact, True
         return not was
@@ -229,7 +229,7 @@ class ConjugateGradients:
         mapped_vectors.release(g)
         return delta, decrement, dot(at.r, at.r)
 
-    def give_way(self) -> bool:
+    def improve_accuracy(self) -> bool:
         """Return False: there is no more accurate direction that needs as little memory."""
         return False
 

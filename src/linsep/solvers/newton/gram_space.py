@@ -122,7 +122,7 @@ class _Newton:
         self.a, self.b = self.mass * u / self.lam, b
         self.Ka = self.span.K @ self.a
 
-    def _wanted(self, smoothing: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
+    def _unclipped(self, smoothing: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
         """Return u before it is clipped to its interval."""
         span = self.span
         return (span.kink - span.sigma * (Ka + b)) / smoothing + u0
@@ -140,7 +140,7 @@ class _Newton:
             if self._check is not None:
                 self._check()
             self.steps += 1
-            c = self._wanted(smoothing, u0, self.Ka, self.b)
+            c = self._unclipped(smoothing, u0, self.Ka, self.b)
             free = (c > self.low) & (c < self.high)
             found = self._target(smoothing, u0, np.clip(c, self.low, self.high), free)
             if found is None:
@@ -153,7 +153,7 @@ class _Newton:
             small = gain <= SMALL * self.tol * self.lam * float(a @ Ka)
             if t >= 1.0:
                 self.a, self.b, self.Ka = a, b, Ka
-                c = self._wanted(smoothing, u0, Ka, b)
+                c = self._unclipped(smoothing, u0, Ka, b)
                 if small or np.array_equal(free, (c > self.low) & (c < self.high)):
                     return True
             elif small:
@@ -198,7 +198,7 @@ class _Newton:
         """Return the optimal intercept for these scores, by bisection."""
 
         def slope(b: float) -> float:
-            u = np.clip(self._wanted(smoothing, u0, Ka, b), self.low, self.high)
+            u = np.clip(self._unclipped(smoothing, u0, Ka, b), self.low, self.high)
             return float(self.mass @ u)  # decreasing in b
 
         reach = 1.0
@@ -320,7 +320,9 @@ class _Newton:
 
 # A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
+def reuse_if_optimal(
+    span: Span, lam: float, tol: float, mass: FloatArray, b: float
+) -> Found | None:
     """Return the model of a larger lam, given as u/lam and b, if its gap at this lam is at most tol; else None.
 
     A hinge problem without rows at the upper bound has the same solution for every smaller lam.
@@ -349,7 +351,7 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
 
 # A gap that is not finite is never accepted.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
+def polish_if_close(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """Return the polished model of a larger lam if its gap at this lam is at most tol; else None.
 
     Only models with a gap of at most CLOSE are polished: a larger C has merely amplified their rounding errors.

@@ -228,10 +228,10 @@ class QuasiNewton:
         mapped_vectors.release(mu)
         return step, decrement, math.inf
 
-    def give_way(self) -> bool:
-        """Change to the fallback, or let the fallback change its direction."""
+    def improve_accuracy(self) -> bool:
+        """Change to the fallback; if it is in use, improve its accuracy."""
         if self.steps < 0 or self._start is None:
-            return self._fallback.give_way()
+            return self._fallback.improve_accuracy()
         self.steps = -1
         return True
 

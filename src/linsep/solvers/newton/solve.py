@@ -50,7 +50,7 @@ class Direction(Protocol):
         """Return the step, the squared decrement -g.delta, and |r|^2 of the residual r = H delta + g (inf: unknown)."""
         ...
 
-    def give_way(self) -> bool:
+    def improve_accuracy(self) -> bool:
         """Change to a more accurate direction after a step that did not decrease P; False if there is none."""
         ...
 
@@ -161,7 +161,7 @@ def solve(
                 if not curvatures.blend:
                     dual = Linearised(theta.reshape(-1, 1), delta.reshape(-1, 1))
                     closed, tried = _try_to_close(run, theta, value, g, found, dual, attempt)
-                    dual = run.aside(dual)
+                    dual = run.to_file(dual)
                     if closed:
                         status = Status.CERTIFIED
                         break
@@ -175,7 +175,7 @@ def solve(
                     theta, value = run.stored(trial), new_value
                     run.record(value)
                     recession.refuse_separated(problem, theta, value)
-                    ended = tiny and not (left == np.inf and direction.give_way())
+                    ended = tiny and not (left == np.inf and direction.improve_accuracy())
                     if not curvatures.blend and (ended or value == 0.0):
                         break
                     changed = curvatures.after_step(length, tiny)
@@ -183,7 +183,7 @@ def solve(
                     if short_steps == stop.max_short_steps:
                         raise HandOver
                 else:
-                    changed = direction.give_way() or curvatures.to_secant()
+                    changed = direction.improve_accuracy() or curvatures.to_secant()
                     if not changed:
                         break
                 del trial
@@ -192,14 +192,14 @@ def solve(
     except LimitReached as limit:
         status = limit.status
     if status is Status.WORKING_PRECISION:
-        status = _last_word(run, theta, dual)
+        status = _final_status(run, theta, dual)
     return run.solution(status, theta, dual)
 
 
-def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
+def _final_status(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
     """Return the status after no step decreases P; raise if there is no minimiser."""
     recession.refuse_receding(run.problem, theta)
-    closed = run.problem.lam > 0.0 and run.settle(theta, dual)
+    closed = run.problem.lam > 0.0 and run.close_final(theta, dual)
     return Status.CERTIFIED if closed else Status.WORKING_PRECISION
 
 

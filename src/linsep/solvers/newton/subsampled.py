@@ -227,10 +227,10 @@ class Adaptive:
             self._cholesky = Cholesky(run.problem.centre())
         return self._cholesky(run, theta, value, g)
 
-    def give_way(self) -> bool:
+    def improve_accuracy(self) -> bool:
         """Change to Cholesky factors; if these are in use, to double precision."""
         if self._cholesky is not None:
-            return self._cholesky.give_way()
+            return self._cholesky.improve_accuracy()
         self._gradients.stalled = True
         return True
 
