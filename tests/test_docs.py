@@ -136,6 +136,7 @@ def test_gallery_example_draws_a_figure(example, capsys, monkeypatch):
     import matplotlib.pyplot as plt
 
     plt.switch_backend("Agg")
+    plt.close("all")  # pages of the documentation leave theirs open
     monkeypatch.setattr(plt, "show", lambda: None)
     with warnings.catch_warnings():  # examples may silence some
         runpy.run_path(str(example), run_name="__main__")
