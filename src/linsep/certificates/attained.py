@@ -1,8 +1,8 @@
-"""An objective that is attained near the coefficients of a model: no lower bound may lie above it.
+"""Refutation of lower bounds: an objective attained near the coefficients of a model that is below the bound.
 
-Exact arithmetic proves a lower bound by a dual point that it finds, which may be a few roundings below the best. That
-a claim lies above the minimum itself shows at another point: one that Newton's method reaches, in floats, whose
-objective is then computed without rounding.
+A lower bound proven in exact arithmetic may be a few rounding errors below the minimum, too little to refute a claim
+just above the minimum. A point reached by Newton's method in floats can refute it: its objective is computed without
+rounding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STEPS = 3
 
 
 def is_above_attained(bound: float, part: Part) -> bool:
-    """Whether a point near the coefficients has an objective below a bound that is claimed of all."""
+    """Return whether a point near the coefficients has an objective below the claimed lower bound."""
     if not (math.isfinite(bound) and part.penalty.uniform and part.loss.smooth):
         return False
     if part.W.size > LARGEST:
@@ -42,7 +42,7 @@ def is_above_attained(bound: float, part: Part) -> bool:
 
 
 def _iterates(part: Part) -> Iterator[FloatArray]:
-    """The coefficients after one, two, ... Newton steps."""
+    """Yield the coefficients after one, two, ... Newton steps."""
     for _ in range(_STEPS):
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(part.loss, Loss):
@@ -58,7 +58,7 @@ def _iterates(part: Part) -> Iterator[FloatArray]:
 
 
 def _pointwise_step(part: Part) -> FloatArray:
-    """The coefficients after a Newton step in those that are not zero; with l1 = 0 in all."""
+    """Return the coefficients after a Newton step in the nonzero ones, or in all if l1 = 0."""
     assert isinstance(part.loss, Loss)
     everything, (n, d) = slice(0, part.X.shape[0]), part.X.shape
     X = (part.X.toarray() if is_sparse(part.X) else part.X).astype(np.float64)

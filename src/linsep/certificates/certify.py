@@ -87,16 +87,14 @@ def _reproducible(
 
 
 def _drifts(problem: Problem, dual: Linearised, found: Optimality) -> bool:
-    """Whether other bits of the scores may move v = sum s sigma u x by more than a certificate with l1 > 0 can bear.
+    """Return whether rounding of the scores may change v = sum s sigma u x by more than an L1 certificate tolerates.
 
-    A score errs by a share of its terms, independently of other rows, and u by that times the curvature: where columns
-    are so large that v moves by more than l1, another u proves nothing. With l1 = 0, ``verify`` finds a dual point of
-    its own.
+    The error of a score is relative to its terms and independent of other rows; the error of u is that times the
+    curvature. If columns are so large that v changes by more than l1, a recomputed u proves nothing. With l1 = 0,
+    ``verify`` computes a dual point of its own.
     """
     lam, l1 = problem.lam, problem.penalty.l1
-    if (
-        l1 == 0.0 or not dual.base[:-1].any()
-    ):  # margins without a weight have the same bits everywhere
+    if l1 == 0.0 or not dual.base[:-1].any():  # if w = 0, scores have no rounding error
         return False
     squares, data = problem.moments(weighted=False)[0], problem.data
     heaviest = 1.0 if data.weight is None else float(np.max(data.weight))

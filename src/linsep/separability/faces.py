@@ -79,10 +79,10 @@ def quasi_separation(
 def _overlap(
     signed: SignedRows, frame: Frame, span: FloatArray, Q: FloatArray
 ) -> tuple[bool | None, Quasi | None]:
-    """The answer where no row is left outside L: that the classes overlap, unless rounding may have hidden a row.
+    """Return the result if no row is outside L: the classes overlap, unless rounding may have hidden a row.
 
-    It may if columns vary by little beside their size, or depend on each other by little more than their last digits.
-    Few numbers are then decided in rational arithmetic.
+    Rounding may hide a row if columns vary little relative to their size, or are nearly dependent. Small tables are
+    then decided in rational arithmetic.
     """
     s = lapack(np.linalg.svd, span, compute_uv=False)
     rank = frame.order - Q.shape[1]
@@ -105,11 +105,11 @@ def _overlap(
 
 
 def _spans(signed: SignedRows, frame: Frame, Q: FloatArray) -> bool:
-    """Whether every row lies in L without any error: what is orthogonal to L is orthogonal to all rows."""
+    """Return whether every row lies exactly in L: null vectors of the rows span the complement of L."""
     if Q.shape[1] == 0:
         return True
     if signed.data.location is Location.CLUSTER or signed.data.n * frame.order > simplex.ENTRIES:
-        return True  # not asked of many rows
+        return True  # not checked for large tables
     A = signed.signed_matrix(signed.counted)
     guesses = [frame.theta(q)[: A.shape[1]] for q in Q.T]
     if not np.isfinite(guesses).all():

@@ -1,13 +1,13 @@
-"""Losses made of straight lines with a ridge penalty, as hinges on more rows.
+"""Piecewise linear losses with a ridge penalty, written as hinges on additional rows.
 
-Every such loss is a sum of positive parts of the residual r, without a line beside them, because its minimum is 0:
+Every such loss with minimum 0 is a sum of positive parts of the residual r:
 
     l(r) = sum_k a_k (r - c_k)_+ + sum_k b_k (c_k - r)_+,      a_k, b_k >= 0.
 
-The quantile loss is q (r)_+ + (1 - q) (-r)_+, the epsilon-insensitive one (r - epsilon)_+ + (-r - epsilon)_+. So the
-problem is one of the hinge, on a row for each a_k and b_k of each row, and has its solvers: dual coordinate ascent,
-which needs no matrix, for many features. A dual point comes back as u = sum_k a_k u_k - sum_k b_k u_k, and its gap is
-at most that of the rows.
+The quantile loss is q (r)_+ + (1 - q) (-r)_+, the epsilon-insensitive loss (r - epsilon)_+ + (-r - epsilon)_+. The
+problem thus becomes a hinge problem with one row for each a_k and b_k of each row. Its solver is dual coordinate
+ascent, which forms no matrix and suits many features. The dual point u = sum_k a_k u_k - sum_k b_k u_k of the original
+problem has at most the gap of the hinge problem.
 
 References: Ho and Lin, Large-scale linear support vector regression, 2012 (coordinate ascent for this problem).
 """
@@ -29,14 +29,14 @@ from linsep.solvers.interior import absolute_rows
 from linsep.solvers.run import LimitReached, Run
 
 NAME = "hinge-rows"
-MANY = 1000  # features from which the interior point method, which factorises a matrix of their order, takes longer
-SHARE = 0.5  # of tol that the hinges may leave
+MANY = 1000  # number of features above which the interior point method, which factorises a d x d matrix, is slower
+SHARE = 0.5  # tolerance of the hinge problem, relative to tol
 
 Method = Callable[[Problem, FloatArray, Stop, int], Solution]
 
 
 def positive_parts(loss: Loss) -> list[tuple[float, float, float]]:
-    """(side, weight, c) of each positive part: weight (side (r - c))_+."""
+    """Return (side, weight, c) of each positive part weight (side (r - c))_+."""
     assert loss.absolute_terms is not None
     terms, line = loss.absolute_terms
     slope = line - sum(a for a, _ in terms)  # of the leftmost piece, which falls
@@ -50,18 +50,18 @@ def positive_parts(loss: Loss) -> list[tuple[float, float, float]]:
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is made of straight lines, there is a ridge penalty alone, and the rows are in memory."""
+    """Return whether the loss is piecewise linear, the penalty a pure ridge, and the rows are in memory."""
     penalised = problem.lam > 0.0 and problem.penalty.l1 == 0.0
     return problem.loss.absolute_terms is not None and penalised and problem.data.whole is not None
 
 
 def preferable(problem: Problem) -> bool:
-    """Whether there are more features than rows, or so many that no matrix of their order should be factorised."""
+    """Return whether there are more features than rows, or too many to factorise a d x d matrix."""
     return problem.data.d > min(problem.data.n, MANY)
 
 
 def _hinges(given: Problem, parts: list[tuple[float, float, float]]) -> Problem:
-    """The hinge on a row for each part of each row: 1 - m = side (r - c)."""
+    """Return the hinge problem with one row for each part of each row: 1 - m = side (r - c)."""
     sign, offset, weight = absolute_rows.vectors(given.data)
     need = zero_margin(given.loss) - offset  # r = need - sign z
     rows = Memory(
@@ -82,7 +82,7 @@ def _stacked(X: Any, copies: int) -> Any:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, method: Method) -> Solution:
-    """Minimise by a method for the hinge."""
+    """Minimise with a solver for the hinge."""
     run, n = Run(problem, stop), problem.data.n
     flat, dual = absolute_rows.flat_answer(problem), Explicit(np.zeros(n))
     if flat is not None and run.close(flat, dual):
@@ -103,7 +103,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, method: Me
 
 
 def _dual(found: Solution, parts: list[tuple[float, float, float]], given: Problem) -> Explicit:
-    """Dual variables of the given rows."""
+    """Return the dual variables of the original rows."""
     assert isinstance(found.dual, Explicit)
     n = given.data.n
     u = np.zeros(n)
