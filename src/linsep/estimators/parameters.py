@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,14 @@ def limit(name: str, given: Any, unit: str) -> float:
     return np.inf if found is None else found
 
 
+@cache
+def _convex_losses(fact: str) -> tuple[str, ...]:
+    """Return the names of the convex losses with a fact."""
+    return tuple(name for name in losses.names_with(fact) if losses.get(name).convex)
+
+
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
-    fit = [name for name in losses.names_with(fact) if losses.get(name).convex]
+    fit = _convex_losses(fact)
     loss = require_convex(losses.get(given, fit))
     if not getattr(loss, fact):
         raise BadInput(
