@@ -31,7 +31,7 @@ from linsep.certificates.dependence import (
 )
 from linsep.certificates.local import constant_loss, exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
-from linsep.certificates.rows import Answer, DoubledRows, Rows
+from linsep.certificates.rows import DoubledRows, Evaluation, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
 from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
@@ -430,7 +430,7 @@ class TestExactFit:
     @staticmethod
     def says(primal, rounding, lam=0.0, tol=1e-6, loss=None, shift=0.0):
         """The rule for targets -1 and 1, moved by ``shift``; their mean loses 2."""
-        at = Answer.empty(2, np.zeros(2))
+        at = Evaluation.empty(2, np.zeros(2))
         at.primal, at.rounding = primal, rounding
         offset = np.array([-1.0, 1.0]) - shift
         part = Rows(np.ones((2, 1)), np.ones(2), offset, np.ones(2), True, lam)
