@@ -102,6 +102,12 @@ def explain_keywords(init: Init) -> Init:
     return wrapped  # type: ignore[return-value]
 
 
+@functools.cache
+def _parameters_of(kind: Any) -> tuple[str, ...]:
+    """Return the parameters of an estimator class, which take scikit-learn 0.1 ms to find in its signature."""
+    return tuple(kind._get_param_names())
+
+
 class ExplainsParameters:
     """Mixin whose ``set_params`` names the replacement of a parameter that the estimator does not have."""
 
@@ -123,10 +129,11 @@ class ExplainsParameters:
         ValueError
             If the estimator has no such parameter; the message names the replacement of scikit-learn's parameters.
         """
-        accepted = tuple(self.get_params(deep=False))  # type: ignore[attr-defined]
+        kind: Any = type(self)
+        accepted = _parameters_of(kind)
         unknown = [name for name in params if name.partition("__")[0] not in accepted]
         if unknown:
-            raise ValueError(_refusal(type(self).__name__, unknown, accepted))
+            raise ValueError(_refusal(kind.__name__, unknown, accepted))
         return super().set_params(**params)  # type: ignore[misc]
 
 
