@@ -132,6 +132,11 @@ def test_an_exact_fit_may_have_an_objective_that_underflows(seed):
     assert not complaints(seed)
 
 
+def test_a_dual_point_whose_sums_overflow_is_not_corrected():
+    """The exponential loss without a penalty: v is beyond float64, and a step towards 0 has no number."""
+    assert not complaints(2316061)
+
+
 @pytest.mark.parametrize("seed", [930577, 932004])
 def test_a_hard_margin_whose_objective_overflows_is_not_certified(seed):
     """Features near 1e-200: |w|^2 is beyond every number, and exact arithmetic finds that too."""

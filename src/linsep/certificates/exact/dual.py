@@ -146,7 +146,8 @@ def _correct(
     for _ in range(_STEPS):
         miss = target.miss(sums.gradient())
         far = float(np.abs(miss).max(initial=0.0))
-        step = next_step(rows, point, target, miss) if far <= before / 10 and far > 0.0 else None
+        closer = far <= before / 10 and 0.0 < far < np.inf
+        step = next_step(rows, point, target, miss) if closer else None
         if step is None:
             return
         point, before = step, far
