@@ -58,6 +58,8 @@ def build(target: str) -> Path:
     configure += ["-DCMAKE_CXX_COMPILER_WORKS=ON", "-DCMAKE_OSX_SYSROOT="]
     configure += ["-DLINSEP_MORE_FLAGS=" + ("-O0" if runner(target) is None else "")]
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    # zig takes the "-o -" of CMake's probe for the name of a file.
+    Path("-").unlink(missing_ok=True)
     subprocess.run(["cmake", "--build", str(folder)], check=True)
     (program,) = (path for path in folder.glob("check_kernels*") if path.suffix in {"", ".exe"})
     return program
