@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_problems import CONVEX, SMOOTH, duals_for, naming, objective, optimum, problem
 
-from linsep import losses
+from linsep import LinearClassifier, losses, verify
 from linsep.certificates import local, local_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.metric import bound
@@ -54,6 +54,18 @@ class TestLocal:
                     assert found.coef_error < 1e-6
                 if distance == 1e-4:  # close to the truth, not merely above it
                     assert found.gap <= 4 * (value - minimum) + 1e-9 * value
+
+    @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+    def test_replaces_a_dual_point_that_is_lost_in_rounding(self, loss):
+        """Unscaled columns: curvature proves the optimum, the far slower doubled precision is not needed."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(rng.uniform(-3, 3, 8), size=(2000, 8))
+        y = np.where(X @ rng.normal(size=8) + 4 * rng.normal(size=2000) > 0, 1, -1)
+        X *= 10.0 ** rng.uniform(0, 9, 8)
+        model = LinearClassifier(loss=loss).fit(X, y)
+        assert model.certificate_.certified
+        assert model.certificate_.kind == "local"
+        assert verify(model, X, y).certified
 
     def test_ill_conditioned_polynomial(self):
         x = np.linspace(0, 1, 200)

@@ -116,9 +116,9 @@ def certify(
     """Certify the solution proposed by a solver.
 
     With a penalty, the certificate follows from duality and the sums of the closing pass at exactly this W and dual
-    point; the pass is run here unless the solver ended with it. If only rounding keeps the gap above tol, the pass is
-    repeated in about twice the working precision. Without a penalty, or if a huge C amplifies the rounding errors of
-    the dual point, the certificate follows from the curvature around the solution.
+    point; the pass is run here unless the solver ended with it. Without a penalty, or if a huge C amplifies the
+    rounding errors of the dual point, the certificate follows from the curvature around the solution. If neither
+    succeeds and rounding keeps the gap above tol, the pass is repeated in about twice the working precision.
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
@@ -154,17 +154,18 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    hidden = _is_doubled(solution) or _is_limited_by_rounding(found)
-    if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
-        part, rounded = _part(problem, solution, tol), found
-        precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
-        found = min(found, precise_one, key=preference)
-    precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-    hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
-    hopeless = hopeless or not problem.data.fits_memory()
-    if found.certified or not precise or hopeless:
+    if found.certified:
         return found
-    return min(found, _local(problem, solution, tol), key=preference)
+    hidden = _is_doubled(solution) or _is_limited_by_rounding(found)
+    precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+    curved = problem.penalty.l1 == 0.0 and problem.loss.smooth and problem.data.d < LARGEST
+    if precise and curved and problem.data.fits_memory():
+        found = min(found, _local(problem, solution, tol), key=preference)
+    if found.certified or not hidden or problem.data.location is Location.CLUSTER:
+        return found
+    part, rounded = _part(problem, solution, tol), found
+    precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
+    return min(found, precise_one, key=preference)
 
 
 def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
