@@ -48,7 +48,8 @@ MAX_SHORT_STEPS = 6  # short Newton steps before an interior point method takes 
 # Predicted number of remaining quasi-Newton steps above which conjugate gradients need fewer passes. The second value
 # is for clusters, where each of their products is a round.
 LONGEST, LONGEST_FEW = 60.0, 200.0
-GOOD_START = 0.3  # largest relative gap at which a warm start shortens Newton's method
+# Largest relative gap of ascent at which its solution is a good start for the next method; Newton's methods: 0.3.
+GOOD_START = {"interior": math.inf, "sifting": 1e-3}
 
 
 class Relay:
@@ -68,6 +69,14 @@ class Relay:
     def point(self) -> FloatArray:
         """Final theta of the last method."""
         return np.ascontiguousarray(self.solution.W[:, 0])
+
+    @property
+    def gap(self) -> float:
+        """Relative gap at the end of the last method; inf if it recorded none."""
+        if not self.solution.trace:
+            return math.inf
+        last = self.solution.trace[-1]
+        return (last.primal - last.dual) / abs(last.primal) if last.primal else math.inf
 
     def run(self, method: Method, theta: FloatArray) -> Status:
         """Run a method with the remaining limits; return its status."""
@@ -176,8 +185,9 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     """Dual coordinate ascent; the next best method takes over if the predicted epochs exceed a budget.
 
     The budget is the predicted cost of that method. For a smooth loss it is Newton's method: with the Gram matrix of
-    the rows if these are few, else warm-started if the gap is at most GOOD_START. For a loss with a kink it is the
-    interior point method, provided that a matrix of the order of the rows or of the features can be factorised.
+    the rows if these are few. For a loss with a kink it is the interior point method or sifting, provided that a matrix
+    of the order of the rows or of the features can be factorised. The next method starts where ascent stopped if the
+    gap is at most GOOD_START.
     """
     smooth = problem.loss.smooth
     able = smooth or (kinked.applies(problem) and kinked.factorisable(problem))
@@ -195,14 +205,10 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     relay = Relay(problem, stop, seed)
     if relay.run(ascend, theta) is not Status.WORKING_PRECISION or not able:
         return relay.solution
-    if not smooth:
-        relay.run(_AFTER_ASCENT[name], theta)
-        return relay.solution
     if by_products:
         if relay.run(gram_reduction.solve_smooth, theta) is not Status.WORKING_PRECISION:
             return relay.solution
-    last = relay.solution.trace[-1] if relay.solution.trace else None
-    near = last is not None and last.primal - last.dual <= GOOD_START * abs(last.primal)
+    near = relay.gap <= GOOD_START.get(name, 0.3)
     relay.run(_AFTER_ASCENT[name], relay.point if near else theta)
     return relay.solution
 
