@@ -27,7 +27,7 @@ from linsep.errors import NonFinite
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
-from linsep.problem.gram import symmetric
+from linsep.problem.gram import constant_columns, symmetric
 from linsep.solution import Linearised
 from linsep.solvers.linalg.factor import solve_spd_with_pivot
 from linsep.solvers.newton.directions import BLUR, SURE
@@ -211,9 +211,7 @@ class Grid:
     def symmetrise(self, H: FloatArray) -> FloatArray:
         """Fill both triangles of the Gram matrices of all parts; set constant columns to 0."""
         full = symmetric(H, self.problem.data.sparse)
-        # A constant column duplicates the intercept: after centring it is rounding noise.
-        total = full.sum(0)
-        noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
+        noise = constant_columns(full.sum(0), self.mu)
         full[:, noise] = 0.0
         full[:, :, noise] = 0.0
         return full
