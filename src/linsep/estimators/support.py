@@ -11,19 +11,16 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Disk, Location, location_of
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
 from linsep.problem import dot, hard_margin
 from linsep.solution import Explicit, Linearised
 from linsep.train import Fit
-
-IntArray = npt.NDArray[np.intp]
 
 #: Relative distance from an end of the box that is attributed to rounding.
 _SNAP = 1e-9
