@@ -126,8 +126,7 @@ def _scores(fit: Fit, X: Any) -> FloatArray:
     theta = np.ascontiguousarray(fit.W[:, 0])
     if location_of(X) is Location.DISK:
         with closing(Disk(X, n_threads=fit.recipe.n_threads)) as data:
-            data.sum(lambda b, _: _kernels.scores(b.rows, 0, b.hi, theta, z[b.first :][: b.hi]), 1)
-        return z
+            return data.scores(theta)
     if rows is None:
         return np.asarray(product(X, fit.W[:-1])[:, 0] + fit.W[-1])
     score = _kernels.scores

@@ -357,8 +357,7 @@ class Problem:
         run, u = self._run, np.empty(self.data.n)
 
         def fill(block: Block, out: FloatArray) -> None:
-            mine = u[block.first : block.first + block.rows.n]
-            mine[block.lo : block.hi] = run.dual_variables(block, base, step, theta)
+            block.own(u)[block.lo : block.hi] = run.dual_variables(block, base, step, theta)
 
         self.data.sum(fill, 1)
         return u

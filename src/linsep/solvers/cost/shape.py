@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import IntArray
 from linsep.data import Dataset, Location
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -44,20 +44,6 @@ class Shape:
     def storage(self) -> str:
         """Prefix of the names of counts that depend on storage."""
         return "sparse " if self.sparse else ""
-
-
-def row_norms(problem: Problem) -> FloatArray:
-    """Squared norms |x_i|^2 of all rows. One pass."""
-    problem.passes += 1
-    norms = np.zeros(problem.data.n)
-
-    def fill(block: Any, out: FloatArray) -> None:
-        _kernels.row_norms(
-            block.rows, block.lo, block.hi, norms[block.first : block.first + block.rows.n]
-        )
-
-    problem.data.sum(fill, 1)
-    return norms
 
 
 def sampled_mean(problem: Problem) -> float:

@@ -184,13 +184,13 @@ class Grid:
         out: FloatArray,
         moments: FloatArray | None = None,
     ) -> None:
-        h, part, parts = block.row_state("curvature"), self._part_of(block), self.parts
+        h, part, parts = block.row_state("curvature"), block.own(self.part), self.parts
         _kernels.part_sweep(
             block.rows, block.targets, self._loss, lo, hi, part, parts, theta, out, h, moments
         )
 
     def _add_gram(self, block: Block, lo: int, hi: int, single: bool, out: FloatArray) -> None:
-        h, part = block.row_state("curvature"), self._part_of(block)
+        h, part = block.row_state("curvature"), block.own(self.part)
         _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
 
     def _base_at(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
@@ -204,9 +204,6 @@ class Grid:
             return self.base_at(theta, exact=True)
         H = H.reshape(self.parts + 1, order, order)
         return Base(theta, sums[:, 0], sums[:, 1:], self.symmetrise(H), single)
-
-    def _part_of(self, block: Block) -> IntArray:
-        return self.part[block.first : block.first + block.rows.n]
 
     def symmetrise(self, H: FloatArray) -> FloatArray:
         """Fill both triangles of the Gram matrices of all parts; set constant columns to 0."""
@@ -309,14 +306,14 @@ class Grid:
         slots = np.array([plan.c for plan in plans], dtype=np.int64)
 
         def add(block: Block, out: FloatArray) -> None:
-            mine = None if held is None else held[block.first : block.first + block.rows.n]
+            mine = None if held is None else block.own(held)
             _kernels.grid_closing(
                 block.rows,
                 block.targets,
                 self._loss,
                 block.lo,
                 block.hi,
-                self._part_of(block),
+                block.own(self.part),
                 B,
                 S,
                 ids,

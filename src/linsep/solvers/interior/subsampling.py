@@ -137,8 +137,7 @@ class Pilot:
         kernel = native_loss(problem.loss)
 
         def add(b: Block, sums: FloatArray) -> None:
-            part = out[b.first : b.first + b.rows.n]
-            _kernels.kink_margins(b.rows, b.targets, kernel, b.lo, b.hi, theta, part, sums)
+            _kernels.kink_margins(b.rows, b.targets, kernel, b.lo, b.hi, theta, b.own(out), sums)
 
         sample.sum(add, 1)
         return out

@@ -102,12 +102,7 @@ class Stored:
             v = np.empty(self.data.d)
             _kernels.list_dots(self._sparse, self._all, a, v)
             return v
-
-        def add(block: Block, out: FloatArray) -> None:
-            part = a[block.first : block.first + block.rows.n]
-            _kernels.combine(block.rows, block.lo, block.hi, part, out)
-
-        return self.data.sum(add, self.data.d + 1)[:-1]
+        return self.data.combine(a)[:-1]
 
 
 class Columns:
