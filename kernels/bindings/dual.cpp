@@ -106,14 +106,6 @@ double sampled_mean_of(const PyRows& x, const PyTargets& t) {
     return sampled_mean(*table, x.rows, t.view);
 }
 
-std::tuple<double, double> closed_values_of(View sums, View theta, double lam, bool intercept) {
-    const int64_t d = length(theta) - 1;
-    need(d >= 0 && lam > 0.0, "theta has d + 1 entries, lam is positive");
-    need(length(sums) == 8 + 2 * d, "sums has 8 + 2 d entries");
-    const ClosedValues found = closed_values(sums.data(), theta.data(), d, lam, intercept);
-    return {found.primal, found.dual};
-}
-
 void class_sums(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, Out norms, Out out) {
     x.range(lo, hi);
     t.match(x);
@@ -225,8 +217,7 @@ void bind_ascent(nb::module_& m) {
              "leave"_a)
         .def("advance", &PyAscent::advance, "entries"_a, "limit"_a, Unlocked(),
              "Continue until the caller must act: 0 look at limits after about so many entries, 1 close the gap at "
-             "point(), "
-             "2 decide about slow progress, 3 end, 4 a number has overflowed.")
+             "point(), 2 decide about slow progress, 3 end, 4 a number has overflowed.")
         .def("report_gap", &PyAscent::report_gap, "gap"_a, Unlocked(),
              "Report that the proven gap is wider than asked for.")
         .def("halt", &PyAscent::halt, Unlocked(), "End an epoch that was cut short.")
@@ -259,10 +250,10 @@ void bind_ascent(nb::module_& m) {
         .def_prop_ro("overflown", &number_of<bool, &Ascent::overflown>)
         .def_prop_rw("passes", &number_of<double, &Ascent::passes>, &set_number<double, &Ascent::passes>,
                      "Passes over the rows so far.")
-        .def_prop_rw("patience", &number_of<double, &Ascent::patience>, &set_number<double, &Ascent::patience>,
-                     "Passes that are worth it: where more are predicted, ascent ends.")
+        .def_prop_rw("budget", &number_of<double, &Ascent::budget>, &set_number<double, &Ascent::budget>,
+                     "Budget in passes: ascent ends if more are predicted.")
         .def_prop_rw("most", &number_of<int64_t, &Ascent::most>, &set_number<int64_t, &Ascent::most>,
-                     "Epochs at most, or -1; with such a limit patience does not count.")
+                     "Maximum number of epochs, or -1; if given, the budget is ignored.")
         .def_prop_ro(
             "e", [](const PyAscent& a) { return a.self->state[0]; }, "The sum of s sign u.")
         .def_prop_ro("u", &array_of<&Ascent::u>, "Dual variables [n].")
@@ -280,14 +271,11 @@ void bind_dual(nb::module_& m) {
     m.def(
         "kept_share", [](const PyRows& x) { return kept_share(x.rows); }, "rows"_a,
         "Share of nonzero numbers in a sample of dense rows.");
-    m.def("closed_values", &closed_values_of, "sums"_a, "theta"_a, "lam"_a, "intercept"_a,
-          "Primal and dual value from the sums of `closing`, without a rounding allowance.");
     m.def("dual_cd", &dual_cd, "rows"_a, "targets"_a, "loss"_a, "k0"_a, "k1"_a, "order"_a, "bucket"_a, "list"_a.none(),
           "far"_a, "lam"_a, "stiffness"_a, "norms"_a, "u"_a, "z"_a, "b"_a, "theta"_a, "state"_a,
           "along"_a.none() = nb::none(), "centre"_a = 0.0, "two"_a = false,
           "Visit the buckets order[k0:k1] of `bucket` entries of the list each (of all rows, if None); move u, z, b, "
-          "theta = "
-          "(w, b0) and state = (e, slack, largest slope, f). Entries of the list below 0 have left it.");
+          "theta = (w, b0) and state = (e, slack, largest slope, f). Entries of the list below 0 have left it.");
     m.def("class_sums", &class_sums, "rows"_a, "targets"_a, "lo"_a, "hi"_a, "norms"_a, "out"_a,
           "Squared norms of rows [lo, hi), and the sums of s x of either sign: out [2 d]. One pass.");
     m.def("two_scores", &two_scores, "rows"_a, "lo"_a, "hi"_a, "a"_a, "b"_a, "za"_a, "zb"_a,

@@ -68,16 +68,15 @@ void bind_grid(nb::module_& m) {
     using namespace nb::literals;
     m.def("part_sweep", &part_sweep, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "part"_a, "parts"_a, "theta"_a,
           "out"_a, "curvature"_a, "moments"_a.none() = nb::none(),
-          "Losses and gradients of each part of the rows (part -1: the last): out [(parts + 1)(d + 2)]. curvature [n] "
-          "becomes s l'', moments [(parts + 1)(d + 1)] the sums of s l'' (x, 1).");
+          "Losses and gradients of each part of the rows (part -1: the first sums): out [(parts + 1)(d + 2)]. "
+          "curvature [n] becomes s l'', moments [(parts + 1)(d + 1)] the sums of s l'' (x, 1).");
     m.def("part_gram", &part_gram, "rows"_a, "lo"_a, "hi"_a, "part"_a, "parts"_a, "h"_a, "mu"_a, "out"_a,
           "single"_a = false, "Weighted Gram matrix of each part of the rows: out [(parts + 1)(d + 1)^2].");
     m.def("grid_closing", &grid_closing, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "part"_a, "bases"_a,
           "steps"_a, "base_of"_a, "part_of"_a, "reach"_a, "held"_a.none(), "slot_of"_a, "out"_a,
           "Sums of the certificates of many models in one pass (kernels/grid/closing.hpp states the layout of out). "
-          "Model q "
-          "is bases[base_of] + steps[q], trained without part part_of; held receives the scores of the rows in that "
-          "part.");
+          "Model q is bases[base_of] + steps[q], trained without part part_of; held receives the scores of the rows in "
+          "that part.");
 }
 
 }  // namespace linsep::python

@@ -161,8 +161,7 @@ void bind_interior(nb::module_& m) {
     m.def("sort_rows", &sort_rows, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "theta"_a, "tau"_a, "mu"_a,
           "scale"_a, "v"_a, "u"_a, "out"_a,
           "Distances v and dual variables u of the rows beyond a band of half-width tau around the kink, in one pass "
-          "with "
-          "their loss and sums: out [2 d + 5].");
+          "with their loss and sums: out [2 d + 5].");
     m.def("ipm_central", &ipm_central, "loss"_a, "lo"_a, "hi"_a, "mu"_a, "state"_a,
           "Dual variables on the central path at mu for the margins of the state.");
     m.def("ipm_gather", &ipm_gather, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "step"_a, "state"_a, "first"_a,
@@ -187,9 +186,8 @@ void bind_interior(nb::module_& m) {
     m.def("interior", &interior, "rows"_a, "targets"_a, "loss"_a, "lam"_a, "tol"_a, "max_steps"_a, "intercept"_a,
           "warm"_a, "theta"_a, "u"_a, "sums"_a,
           "Fit a loss with one kink by Mehrotra's method and crossover; theta is the start if `warm`. u and sums "
-          "describe "
-          "the dual point as `closing` does. Returns status, steps, sweeps, Gram matrices, and whether the end is "
-          "exact.");
+          "describe the dual point as `closing` does. Returns status, steps, sweeps, Gram matrices, and whether the "
+          "end is exact.");
 }
 
 }  // namespace linsep::python

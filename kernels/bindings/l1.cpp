@@ -56,8 +56,7 @@ void bind_l1(nb::module_& m) {
     using namespace nb::literals;
     m.def("quadratic_cd", &quadratic_cd, "S"_a, "l1"_a, "tol"_a, "max_sweeps"_a, "x"_a, "slope"_a,
           "Minimise a quadratic with Hessian S plus l1 |x|_1 by coordinate descent; moves x and slope, the gradient of "
-          "the "
-          "quadratic at x. Returns the sweeps made.");
+          "the quadratic at x. Returns the sweeps made.");
     m.def("lasso_newton", &lasso_newton, "rows"_a, "targets"_a, "loss"_a, "l1"_a, "l2"_a, "tol"_a, "max_steps"_a,
           "intercept"_a, "theta"_a, "base"_a, "step"_a, "sums"_a,
           "Fit min sum s l(m) + l2/2 |w|^2 + l1 |w|_1 by prox-Newton steps, from the start theta. base, step and sums "
@@ -66,8 +65,7 @@ void bind_l1(nb::module_& m) {
     m.def("column_newton", &column_newton, "columns"_a, "targets"_a, "loss"_a, "list"_a, "l1"_a, "l2"_a, "tol"_a,
           "max_steps"_a, "intercept"_a, "theta"_a, "z"_a, "base"_a, "step"_a,
           "Fit the listed columns with an absolute penalty by prox-Newton steps; moves theta [count + 1] and the "
-          "scores z "
-          "[n]. Returns status, steps, sweeps, gradients, primal value and gap.");
+          "scores z [n]. Returns status, steps, sweeps, gradients, primal value and gap.");
 }
 
 }  // namespace linsep::python

@@ -66,22 +66,18 @@ void bind_newton(nb::module_& m) {
     using namespace nb::literals;
     m.def("spd_factor", &spd_factor, "A"_a, "drop"_a, "U"_a, "scale"_a,
           "Cholesky factor U'U of A scaled to unit diagonal. Returns the least pivot; `drop` replaces pivots that are "
-          "lost "
-          "to rounding.");
+          "lost to rounding.");
     m.def("spd_apply", &spd_apply, "U"_a, "scale"_a, "b"_a, "x"_a, "Solve A x = b by a factor of `spd_factor`.");
     m.def("spd_solve", &spd_solve, "A"_a, "b"_a, "drop"_a, "x"_a,
           "Solve A x = b, A symmetric and positive definite, with one step of refinement. Returns the least pivot.");
     m.def("nnls", &nnls, "A"_a, "f"_a, "tol"_a, "max_steps"_a, "x"_a, "r"_a,
           "Non-negative least squares min |A'x - f| over x >= 0, from the start x. r becomes the residual. Returns "
-          "status "
-          "and steps.");
+          "status and steps.");
     m.def("newton", &newton, "rows"_a, "targets"_a, "loss"_a, "lam"_a, "tol"_a, "max_steps"_a, "intercept"_a,
           "polish"_a, "two"_a, "theta"_a, "base"_a, "step"_a, "sums"_a,
           "Fit min lam/2 |w|^2 + sum s l(m) by Newton's method, from the start theta. base, step and sums describe the "
-          "dual "
-          "point as `closing` does. A second thread helps if `two`; the bits are the same. Returns status, steps, "
-          "sweeps, "
-          "Gram matrices, primal and dual value.");
+          "dual point as `closing` does. A second thread helps if `two`; the bits are the same. Returns status, steps, "
+          "sweeps, Gram matrices, primal and dual value.");
 }
 
 }  // namespace linsep::python

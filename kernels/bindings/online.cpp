@@ -89,13 +89,11 @@ void bind_online(nb::module_& m) {
           "online"_a, "max_updates"_a, "budget"_a, "order"_a.none(), "theta"_a, "counts"_a, "numbers"_a, "updated"_a,
           "norms"_a, "sum"_a.none(),
           "Perceptron updates of theta, until a limit or a pass without one; counts and numbers carry the state from "
-          "call "
-          "to call, updated and norms record the updates (kernels/online/passes.hpp).");
+          "call to call, updated and norms record the updates (kernels/online/passes.hpp).");
     m.def("sgd", &sgd, "rows"_a, "classes"_a, "loss"_a, "schedule"_a, "eta0"_a, "decay"_a, "lam"_a, "total"_a,
           "batch"_a, "first"_a, "intercept"_a, "draws"_a, "W"_a, "sums"_a.none(),
           "Stochastic subgradient steps first, first + 1, ... at batches of the drawn rows; moves W (columns, d + 1), "
-          "and "
-          "adds every iterate to sums.");
+          "and adds every iterate to sums.");
     m.def(
         "losses_k", &losses_k, "rows"_a, "classes"_a, "loss"_a, "lo"_a, "hi"_a, "W"_a, "of"_a, "out"_a,
         "Losses of K weight vectors in one pass: out[j] += the losses of column j of W (d + 1, K), which is for class "

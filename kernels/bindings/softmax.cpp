@@ -214,8 +214,7 @@ void bind_crammer_singer(nb::module_& m) {
     m.def("crammer_singer_step", &crammer_singer_step, "classes"_a, "lo"_a, "hi"_a, "z"_a, "dz"_a.none(), "t"_a, "p0"_a,
           "sigma"_a, "p"_a, "out"_a,
           "Dual variables p (n, K) of the smoothed multiclass hinge at the scores z + t dz, and its value and "
-          "derivatives "
-          "by t: out [4].");
+          "derivatives by t: out [4].");
     m.def("crammer_singer_gradient", &crammer_singer_gradient, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a, "out"_a,
           "Gradient of the multiclass hinge with dual variables p (n, K): out [(d + 1) K].");
     m.def(
@@ -238,8 +237,8 @@ void bind_softmax(nb::module_& m) {
           "Product of the Hessian at the probabilities p with V (d + 1, K): out [(d + 1) K]. One pass.");
     m.def("softmax_product", &softmax_product, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a.none(), "W"_a, "V"_a,
           "single"_a, "out"_a,
-          "Product of the Hessian with V (d + 1, K) through packed panels, in single or double precision: out "
-          "[(d + 1) K]. The probabilities are p (k, n), or, if p is None (dense rows), those at W. One pass.");
+          "Product of the Hessian with V (d + 1, K) through packed panels, in single or double precision: out [(d + 1) "
+          "K]. The probabilities are p (k, n), or, if p is None (dense rows), those at W. One pass.");
     m.def("softmax_is_packed", &softmax_is_packed, "rows"_a, "k"_a,
           "Whether passes of the softmax loss over these rows go through packed panels.");
     m.def("softmax_ray", &softmax_ray, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "W"_a, "D"_a, "steps"_a, "out"_a,
@@ -252,22 +251,18 @@ void bind_softmax(nb::module_& m) {
     m.def("softmax_closing", &softmax_closing, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "base"_a, "step"_a, "W"_a,
           "bound"_a, "dual"_a.none(), "out"_a,
           "Sums of a certificate of the softmax loss in one pass, laid out as kernels/softmax/closing.hpp states. The "
-          "dual "
-          "point is `dual` (n, k), or the Newton-dual one of base and step.");
+          "dual point is `dual` (n, k), or the Newton-dual one of base and step.");
     m.def("softmax_chunk", &softmax_chunk, "rows"_a, "k"_a,
           "Number of rows that the softmax passes add up in registers before they add to their outputs.");
-    m.def(
-        "softmax_steps", &softmax_steps, "rows"_a, "classes"_a, "p"_a, "lam"_a, "intercept"_a, "mu"_a, "U"_a, "scale"_a,
-        "accuracy"_a, "most"_a, "two"_a, "g"_a, "D"_a, "R"_a, "first"_a,
-        "Continue D and its residual R = -g - H D by conjugate gradients, preconditioned by the factors U, scale of "
-        "blocks "
-        "at mu. accuracy: objective, tol, near, rough, fine, to the end. Returns the products made, the first rho, and "
-        "whether it is done.");
+    m.def("softmax_steps", &softmax_steps, "rows"_a, "classes"_a, "p"_a, "lam"_a, "intercept"_a, "mu"_a, "U"_a,
+          "scale"_a, "accuracy"_a, "most"_a, "two"_a, "g"_a, "D"_a, "R"_a, "first"_a,
+          "Continue D and its residual R = -g - H D by conjugate gradients, preconditioned by the factors U, scale of "
+          "blocks at mu. accuracy: objective, tol, near, rough, fine, to the end. Returns the products made, the first "
+          "rho, and whether it is done.");
     m.def("softmax_newton", &softmax_newton, "rows"_a, "classes"_a, "lam"_a, "max_steps"_a, "intercept"_a, "W"_a,
           "base"_a, "step"_a, "sums"_a,
           "Fit the softmax loss with lam/2 |W|^2 by Newton's method, from the start W. base, step and sums describe "
-          "the dual "
-          "point as `softmax_closing` does. Returns status, steps, sweeps, Gram matrices and primal value.");
+          "the dual point as `softmax_closing` does. Returns status, steps, sweeps, Gram matrices and primal value.");
     bind_crammer_singer(m);
 }
 

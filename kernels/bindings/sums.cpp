@@ -155,8 +155,7 @@ void bind_sums(nb::module_& m) {
     m.def("sweep", &sweep, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "theta"_a, "out"_a,
           "curvature"_a.none() = nb::none(), "gradient"_a = true, "blend"_a = 0.0,
           "Losses and their gradient at theta in one pass over rows [lo, hi): out [d + 2] += sum s l, sum s sign l' "
-          "(x, 1). "
-          "curvature [n] becomes s l'', blended with the secant curvature by `blend` in [0, 1].");
+          "(x, 1). curvature [n] becomes s l'', blended with the secant curvature by `blend` in [0, 1].");
     m.def("closing", &closing, "rows"_a, "targets"_a, "loss"_a, "lo"_a, "hi"_a, "base"_a, "step"_a, "theta"_a,
           "dual"_a.none(), "out"_a, "found"_a.none() = nb::none(),
           "Sums of a certificate in one pass over rows [lo, hi): out [8 + 2 d], laid out as kernels/sums/closing.hpp "
@@ -165,8 +164,7 @@ void bind_sums(nb::module_& m) {
           "Primal value, lower bound of the minimum, and rounding allowance, from the sums of `closing`.");
     m.def("gram", &gram, "rows"_a, "lo"_a, "hi"_a, "h"_a, "mu"_a, "out"_a, "single"_a = false,
           "Weighted Gram matrix: out [(d + 1)^2] += sum h (x - mu, 1)(x - mu, 1)', upper triangle. `single` multiplies "
-          "in "
-          "float32.");
+          "in float32.");
     m.def("hess_vec", &hess_vec, "rows"_a, "lo"_a, "hi"_a, "h"_a, "v"_a, "out"_a,
           "Product with the Hessian of the losses: out [d + 1] += sum h (x, 1) (x, 1).v. One pass.");
     m.def("combine", &combine, "rows"_a, "lo"_a, "hi"_a, "a"_a, "out"_a,

@@ -13,6 +13,27 @@ void dense_add(const float* x, i64 d, const int* list, int count, const double* 
 
 namespace {
 
+// G (d, k) += X'A, A (nr, k), for J features from j and V vectors of columns from c; row(i) is row i of X. The sums are
+// kept in registers over the rows.
+template <int J, int V, class Row>
+inline void outer_tile(Row row, int nr, i64 j, const double* A, i64 k, i64 c, double* G) {
+    vd acc[J][V] = {};
+    for (int i = 0; i < nr; ++i) {
+        const auto* p = row(i) + j;
+        vd av[V];
+        for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
+        for (int q = 0; q < J; ++q) {
+            const vd s = splat((double)p[q]);
+            for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
+        }
+    }
+    for (int q = 0; q < J; ++q)
+        for (int v = 0; v < V; ++v) {
+            double* g = G + (j + q) * k + c + v * VL;
+            store(g, load(g) + acc[q][v]);
+        }
+}
+
 template <class T>
 struct DenseRows {
     static constexpr bool dense = true;
@@ -269,24 +290,9 @@ struct DenseRows {
             c += wide ? 2 * VL : VL;
         }
     }
-    // G (d, k) += X'A, A (nr, k). Sums for J features by V vectors of columns are kept in registers over the rows.
     template <int J, int V>
     void outer_k(i64 r, int nr, i64 j, const double* A, i64 k, i64 c, double* G) const {
-        vd acc[J][V] = {};
-        for (int i = 0; i < nr; ++i) {
-            const T* p = row(r + i) + j;
-            vd av[V];
-            for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
-            for (int q = 0; q < J; ++q) {
-                const vd s = splat((double)p[q]);
-                for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
-            }
-        }
-        for (int q = 0; q < J; ++q)
-            for (int v = 0; v < V; ++v) {
-                double* g = G + (j + q) * k + c + v * VL;
-                store(g, load(g) + acc[q][v]);
-            }
+        outer_tile<J, V>([this, r](int i) { return row(r + i); }, nr, j, A, k, c, G);
     }
     void add_k(i64 r, int nr, const double* A, i64 k, double* G) const {
         for (i64 c = 0; c < k;) {

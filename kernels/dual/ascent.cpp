@@ -46,7 +46,7 @@ double count_entries(const Rows& rows) {
 }  // namespace
 
 Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
-    : patience(kInf),
+    : budget(kInf),
       primal(kInf),
       table_(table),
       job_(job),
@@ -67,7 +67,7 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
     for (auto* each : {&u, &z, &b}) each->resize(n);
     norms_.resize(n);
     theta.resize(static_cast<std::size_t>(d_) + 1);
-    room_.resize(static_cast<std::size_t>(std::max(intercept_scratch(n_), among_scratch(n_ / kFew))));
+    scratch_.resize(static_cast<std::size_t>(std::max(intercept_scratch(n_), among_scratch(n_ / kFew))));
     rows_.resize(n);
     order_.resize(n);
     // Adjacent rows are often similar (for example sorted by class), and visiting them in sequence wastes work. Visit
@@ -279,7 +279,7 @@ void Ascent::settle_intercept(double at) {
     if (stale_) {
         best = table_
                    .best_among(rows_.data(), count_, t_, job_.loss, job_.intercept, z.data(), u.data(), state[0], at,
-                               reach_, kFine, room_.data())
+                               reach_, kFine, scratch_.data())
                    .b;
         stale_ = std::fabs(best - at) <= kWithin * (1.0 + std::fabs(at));
     }
@@ -297,7 +297,7 @@ void Ascent::refresh() {
 
 void Ascent::settle(double at) {
     const Settled found =
-        table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, reach_, kFine, room_.data());
+        table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, reach_, kFine, scratch_.data());
     best = found.b;
     double size = dot(theta.data(), theta.data(), d_);
     if (has_centre()) {
@@ -368,12 +368,12 @@ bool Ascent::many_more() const {
 // Return whether the predicted passes exceed the budget, and a few more would not make a better start for Newton's
 // method. Rounds on the free rows count by the rows they read. Predictions tend to be too low, so spent passes count
 // too.
-bool Ascent::hopeless() const {
+bool Ascent::over_budget() const {
     if (!finite()) return true;
-    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > patience;  // too early for a prediction
+    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > budget;  // too early for a prediction
     const double each = share() * (slow_ ? round_price() : 1.0);
     const double left = each * epochs_to(job_.tol * primal);
-    if (left <= patience && spent_ + left <= kOverdrawn * patience) return false;
+    if (left <= budget && spent_ + left <= kOverdrawn * budget) return false;
     const double near = kNear * primal;
     return !loss_.smooth || predicted_gap() <= near || epochs_to(near) > 10.0;
 }
@@ -393,7 +393,7 @@ void Ascent::point(double* at, double* dual) {
     primal_w(at);
     at[d_] = best - shift(at);
     std::copy(u.begin(), u.end(), dual);
-    if (job_.intercept && n_ > 0) table_.balance(n_, t_, job_.loss, z.data(), b.data(), dual, room_.data());
+    if (job_.intercept && n_ > 0) table_.balance(n_, t_, job_.loss, z.data(), b.data(), dual, scratch_.data());
 }
 
 // Return whether the predicted gap is at most tol.
@@ -508,7 +508,7 @@ Next Ascent::advance(double entries, double limit) {
             case Phase::walk:
                 if (!walk(&entries)) return Next::pause;
                 finish_epoch();
-                last_ = (most < 0 ? hopeless() : epochs >= most);
+                last_ = (most < 0 ? over_budget() : epochs >= most);
                 last_ = last_ || is_stalled(slacks.data(), static_cast<i64>(slacks.size()), lately());
                 if (!finite()) return Next::broken;
                 phase_ = Phase::after;

@@ -53,13 +53,6 @@ LossFacts facts(LossSpec);
 
 // Mean of s |x|^2 over sample rows from all parts of the data.
 double sampled_mean(const Table&, const Rows&, const Targets&);
-// Primal and dual value from the sums of a closing pass (sums/closing.hpp), without the rounding bound. The dual point
-// is made feasible for an intercept by scaling down the side with the larger mass.
-struct ClosedValues {
-    double primal, dual;
-};
-ClosedValues closed_values(const double* sums, const double* theta, std::int64_t d, double lam, bool intercept);
-
 // An initial dual point with one u for each class (dual/dual_start.cpp).
 struct ClassStart {
     double plus, minus, dual;
@@ -96,8 +89,8 @@ class Ascent {
 
     std::vector<double> u, z, b, theta, slacks, along, c;
     double state[4] = {};
-    double patience;         // budget in passes: ascent ends if more are predicted
-    std::int64_t most = -1;  // maximum number of epochs; if given, patience is ignored
+    double budget;           // budget in passes: ascent ends if more are predicted
+    std::int64_t most = -1;  // maximum number of epochs; if given, budget is ignored
     double passes = 0, primal, best = 0, stiffness = 0, hardness = 0;
     std::int64_t epochs = 0, asked = 0;
     bool started_near = false, there = false, overflown = false;
@@ -164,7 +157,7 @@ class Ascent {
     double epochs_to(double gap) const;
     double round_price() const;
     bool many_more() const;
-    bool hopeless() const;
+    bool over_budget() const;
     bool strong() const;
 
     const Table& table_;
@@ -179,11 +172,11 @@ class Ascent {
     const Rows& rows_of_;
     double entries_;  // number of stored entries
 
-    Room<double> norms_, room_;
+    Buffer<double> norms_, scratch_;
     std::vector<double> before_;
     std::vector<double> sums_, steps_;                 // class sums; the last three steps of the multiplier
     const double *plus_ = nullptr, *minus_ = nullptr;  // into sums_
-    Room<std::int64_t> rows_, order_;
+    Buffer<std::int64_t> rows_, order_;
     std::vector<std::int64_t> own_;
     std::int64_t count_ = 0, bucket_ = 1, buckets_ = 0;
     std::uint64_t walks_ = 0;

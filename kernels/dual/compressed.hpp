@@ -21,8 +21,8 @@ class Compressed {
     void copy(const LargeWork& parts);
 
     Rows rows_;
-    Room<char> values_;
-    Room<std::int32_t> indices_;
+    Buffer<char> values_;
+    Buffer<std::int32_t> indices_;
     std::vector<std::int64_t> starts_;
 };
 

@@ -102,7 +102,7 @@ void Ascent::count_sides() {
 }
 
 double sampled_mean(const Table& table, const Rows& rows, const Targets& t) {
-    Room<double> norms(static_cast<std::size_t>(rows.n));
+    Buffer<double> norms(static_cast<std::size_t>(rows.n));
     const bool some = rows.n >= 1024;
     double sum = 0;
     i64 seen = 0;
@@ -113,17 +113,6 @@ double sampled_mean(const Table& table, const Rows& rows, const Targets& t) {
         seen += hi - lo;
     }
     return sum / static_cast<double>(std::max<i64>(1, seen));
-}
-
-ClosedValues closed_values(const double* sums, const double* theta, i64 d, double lam, bool intercept) {
-    double plus = 1.0, minus = 1.0, square = 0;
-    if (intercept && sums[3] > sums[4]) plus = sums[4] / sums[3];
-    if (intercept && sums[4] > sums[3]) minus = sums[3] / sums[4];
-    for (i64 j = 0; j < d; ++j) {
-        const double v = plus * sums[8 + j] + minus * sums[8 + d + j];
-        square += v * v;
-    }
-    return {sums[0] + 0.5 * lam * dot(theta, theta, d), -(plus * sums[1] + minus * sums[2]) - 0.5 * square / lam};
 }
 
 // Return whether the start from class sums is likely to be good.
@@ -181,7 +170,7 @@ void Ascent::begin(const double* at) {
 void Ascent::centre_scores(const double* w) {
     passes += 0.5;
     along.resize(static_cast<std::size_t>(n_));
-    Room<double> pairs(2 * c.size());
+    Buffer<double> pairs(2 * c.size());
     for (std::size_t j = 0; j < c.size(); ++j) pairs[2 * j] = c[j], pairs[2 * j + 1] = w[j];
     parts_.each(n_, entries_, [&](i64 lo, i64 hi, int) {
         table_.two_scores(rows_of_, lo, hi, c.data(), w, pairs.data(), along.data(), z.data());
@@ -231,7 +220,7 @@ double Ascent::alone(double at) {
     double sign[2] = {1.0, -1.0}, zero[2] = {}, few[40];
     Settled found;
     if (t_.offset)
-        found = table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, kInf, 1e-6, room_.data());
+        found = table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, kInf, 1e-6, scratch_.data());
     else
         found = table_.best_intercept(2, {sign, nullptr, sides_}, job_.loss, job_.intercept, zero, at, kInf, 1e-6, few);
     primal = found.loss;
@@ -281,7 +270,8 @@ void Ascent::start_from_classes(double at) {
         recount();
     }
     if (near) {
-        const Settled found = table_.best_intercept(n_, t_, job_.loss, true, z.data(), best, kInf, 1e-3, room_.data());
+        const Settled found =
+            table_.best_intercept(n_, t_, job_.loss, true, z.data(), best, kInf, 1e-3, scratch_.data());
         best = found.b;
         primal = found.loss + 0.5 * lam_ * dot(theta.data(), theta.data(), d_);
         slacks.push_back(primal - start_.dual);
@@ -300,7 +290,7 @@ void Ascent::start_from_classes(double at) {
 // near the kink, so epochs begin with those alone.
 void Ascent::in_order() {
     std::fill(u.begin(), u.end(), 1.0);
-    table_.balance(n_, t_, job_.loss, z.data(), b.data(), u.data(), room_.data());
+    table_.balance(n_, t_, job_.loss, z.data(), b.data(), u.data(), scratch_.data());
     i64 given = 0, kept = 0;
     for (double each : u) given += each != 1.0, kept += each != 0.0;
     const bool less = given <= kept;  // sum over the smaller set

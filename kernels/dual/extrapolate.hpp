@@ -23,7 +23,7 @@ class Extrapolation {
     Slope slope(const FreeView& view) const;
     void remember(const FreeView& view, const double* z, const double* b);
 
-    Room<double> u_, z_, b_, w_, p_, dw_;
+    Buffer<double> u_, z_, b_, w_, p_, dw_;
     std::vector<std::int64_t> out_;
     std::vector<double> mass_;
     double e_ = 0, f_ = 0, de_ = 0, df_ = 0;

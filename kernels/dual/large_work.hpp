@@ -25,7 +25,7 @@ struct Unset : std::allocator<T> {
     }
 };
 template <class T>
-using Room = std::vector<T, Unset<T>>;
+using Buffer = std::vector<T, Unset<T>>;
 
 struct LargeWork {
     Helper helper{};

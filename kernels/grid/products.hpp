@@ -55,31 +55,13 @@ void list_scores(const CsrRows<T>& X, const i64* list, int nr, i64, const double
     for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
 }
 
-// G (J features from j, V vectors of columns) += X'A
-template <int J, int V, class T>
-inline void outer_tile(const T* const* rows, int nr, i64 j, const double* A, i64 k, i64 c, double* G) {
-    vd acc[J][V] = {};
-    for (int i = 0; i < nr; ++i) {
-        const T* p = rows[i] + j;
-        vd av[V];
-        for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
-        for (int q = 0; q < J; ++q) {
-            const vd s = splat((double)p[q]);
-            for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
-        }
-    }
-    for (int q = 0; q < J; ++q)
-        for (int v = 0; v < V; ++v) {
-            double* g = G + (j + q) * k + c + v * VL;
-            store(g, load(g) + acc[q][v]);
-        }
-}
 template <int V, class T>
 void outer_columns(const T* const* rows, int nr, i64 d, const double* A, i64 k, i64 c, double* G) {
+    const auto row = [rows](int i) { return rows[i]; };
     i64 j = 0;
-    for (; j + 6 <= d; j += 6) outer_tile<6, V>(rows, nr, j, A, k, c, G);
-    for (; j + 2 <= d; j += 2) outer_tile<2, V>(rows, nr, j, A, k, c, G);
-    if (j < d) outer_tile<1, V>(rows, nr, j, A, k, c, G);
+    for (; j + 6 <= d; j += 6) outer_tile<6, V>(row, nr, j, A, k, c, G);
+    for (; j + 2 <= d; j += 2) outer_tile<2, V>(row, nr, j, A, k, c, G);
+    if (j < d) outer_tile<1, V>(row, nr, j, A, k, c, G);
 }
 template <class T>
 void add_list(const DenseRows<T>& X, const i64* list, int nr, const double* A, i64 k, double* G) {

@@ -121,8 +121,8 @@ struct InteriorFit {
         }
         const LossSpec squared{even ? LossId::squared : LossId::squared_hinge, {1.0, box.kink}};
         const NewtonJob easy{job.lam, 1e-2, 40, job.intercept, 0};
-        Arena room = spare;
-        NewtonFit fit(X, shifted, squared, easy, theta, &room);
+        Arena arena = spare;
+        NewtonFit fit(X, shifted, squared, easy, theta, &arena);
         const NewtonReport found = fit.run(rhs, centred, kept_out);
         report.sweeps += found.sweeps;
         report.grams += found.grams;
@@ -277,8 +277,9 @@ struct InteriorFit {
         clear(out, 8 + 2 * d);
         X.closing(0, n, t, spec, theta, theta, theta, u, out, nullptr, nullptr);
         ++report.sweeps;
-        double primal;
-        double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);
+        const ClosedValues values = closed_values(out, theta, d, 0.0, job.lam, job.intercept);
+        const double primal = values.primal;
+        double found = values.gap();
         if (job.lam == 0.0) {  // the dual point must be feasible
             for (i64 j = 0; j < d; ++j) res[j] = out[8 + j] + out[8 + d + j];
             found = __builtin_fabs(primal + out[1] + out[2]) +
@@ -298,8 +299,8 @@ struct InteriorFit {
     bool cross(double* u, double* out) {
         copy(theta, rhs, order);
         copy(s.v, margins, n);
-        Arena room = spare;
-        Crossover over(X, t, box, job.lam, job.intercept, nullptr, theta, u, margins, &room);
+        Arena arena = spare;
+        Crossover over(X, t, box, job.lam, job.intercept, nullptr, theta, u, margins, &arena);
         const bool right = over.run(kRounds);
         report.sweeps += over.sweeps;
         report.grams += over.grams;

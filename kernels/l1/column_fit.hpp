@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kFar = 0.3;   // relative violation of the optimality conditions above which a model is solved roughly
 constexpr double kFlat = 0.1;  // curvature, relative to its bound, that replaces zero curvature
-constexpr int kHalvings = 30;
 
 template <class R>
 struct ColumnFit {
@@ -181,8 +180,7 @@ struct ColumnFit {
     }
     // Halve the step until P decreases sufficiently; return false once it is so short that the model must be wrong.
     bool shorter(double decrease) {
-        double length = 0.5;
-        for (int half = 0; half < kHalvings; ++half, length *= 0.5) {
+        for (double length = 0.5;; length *= 0.5) {
             double part = losses(length, false);
             for (i64 a = 0; a < k; ++a) {
                 const double v = w[a] + length * (x[a] - w[a]);
@@ -196,7 +194,6 @@ struct ColumnFit {
             }
             if (length < 0.1) return false;
         }
-        return false;
     }
     ColumnReport finish(int status) {
         report.status = status;

@@ -59,8 +59,8 @@ struct ColumnModel {
     double *x, *g, *hx, *curve, *r, *p, *sp, *move, *start;  // per feature
     i64 *on, *order, *place;                                 // place: index of a feature in the factor, or -1
     Cholesky chol{0, nullptr, nullptr, 0.0};
-    double *room = nullptr, *rhs = nullptr, *solved = nullptr;  // of the factor
-    double spent = 0;                                           // work of conjugate gradients since it was computed
+    double *memory = nullptr, *rhs = nullptr, *solved = nullptr;  // of the factor
+    double spent = 0;                                             // work of conjugate gradients since it was computed
     double mass = 0, slope_b = 0, beta = 0;
     double work = 0;  // entries visited
     int sweeps = 0, solves = 0, gradients = 0;
@@ -73,7 +73,7 @@ struct ColumnModel {
         r = take(k), p = take(k), sp = take(k), move = take(k), start = take(k);
         on = arena->take_ids(k), order = arena->take_ids(k), place = arena->take_ids(k);
     }
-    ~ColumnModel() { delete[] room; }
+    ~ColumnModel() { delete[] memory; }
     ColumnModel(const ColumnModel&) = delete;
     ColumnModel& operator=(const ColumnModel&) = delete;
 
@@ -223,16 +223,16 @@ struct ColumnModel {
         return pairs + (double)m * (double)m * (1.0 + (double)m / 50.0);
     }
     void factor(i64 m) {
-        delete[] room;
-        room = new (std::nothrow) double[static_cast<std::size_t>(m * m + 3 * m + block_pack(m))];
+        delete[] memory;
+        memory = new (std::nothrow) double[static_cast<std::size_t>(m * m + 3 * m + block_pack(m))];
         spent = 0.0;
         chol.n = 0;
-        if (!room) return;
-        chol.U = room;
-        chol.scale = room + m * m, rhs = chol.scale + m, solved = rhs + m;
+        if (!memory) return;
+        chol.U = memory;
+        chol.scale = memory + m * m, rhs = chol.scale + m, solved = rhs + m;
         for (i64 a = 0; a < k; ++a) place[a] = -1;
         for (i64 c = 0; c < m; ++c) place[on[c]] = c;
-        assemble(m, room);
+        assemble(m, memory);
         chol.n = m;
         factor_in_blocks(chol, solved + m);
     }

@@ -18,23 +18,6 @@ constexpr double kPolishTol = 1e-5;   // tolerance above which a fit is not poli
 constexpr double kPolishWork = 3e6;   // multiply-adds of one Hessian up to which another one costs almost nothing
 constexpr int kLassoPolishes = 4;     // steps whose decrease is below the rounding errors of P
 
-// Duality gap from the sums of a closing pass.
-inline double lasso_gap(const double* c, i64 d, double l1, double l2, const double* theta, bool intercept,
-                        double* primal) {
-    const double plus = intercept && c[3] > c[4] ? c[4] / c[3] : 1.0;
-    const double minus = intercept && c[4] > c[3] ? c[3] / c[4] : 1.0;
-    double most = l1, squares = 0, penalty = 0;
-    for (i64 j = 0; j < d; ++j) {
-        const double v = __builtin_fabs(plus * c[8 + j] + minus * c[8 + d + j]), over = larger(v - l1, 0.0);
-        most = larger(most, v);
-        squares += over * over;
-        penalty += l1 * __builtin_fabs(theta[j]) + 0.5 * l2 * theta[j] * theta[j];
-    }
-    const double conj = plus * c[1] + minus * c[2];
-    *primal = c[0] + penalty;
-    return *primal + (l2 > 0.0 ? conj + 0.5 * squares / l2 : conj * (l1 / most));
-}
-
 struct LassoFit {
     const AnyRows& X;
     Targets t;
@@ -152,11 +135,10 @@ struct LassoFit {
         for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
         X.closing(0, n, t, spec, base, step, at, nullptr, out, reach, nullptr);
         ++report.sweeps;
-        double primal;
-        const double gap = lasso_gap(out, d, job.l1, job.l2, at, job.intercept, &primal);
-        report.primal = primal;
-        report.dual = primal - gap;
-        return gap <= job.tol * primal;
+        const ClosedValues found = closed_values(out, at, d, job.l1, job.l2, job.intercept);
+        report.primal = found.primal;
+        report.dual = found.dual;
+        return found.gap() <= job.tol * found.primal;
     }
 
     // Halve the step until P decreases sufficiently; return false once it is so short that the model must be wrong.
@@ -209,8 +191,8 @@ struct LassoFit {
 
     // Take one more step where it costs almost nothing: the optimality conditions then hold to more digits than P.
     void polish(double* base, double* step, double* out) {
-        const Allocated<double> room(8 + 2 * d + 2 * order);
-        double* const kept = room.at;
+        const Allocated<double> copies(8 + 2 * d + 2 * order);
+        double* const kept = copies.at;
         if (!kept) return;
         double* const parts[3] = {out, base, step};
         const i64 sizes[3] = {8 + 2 * d, order, order};

@@ -14,6 +14,7 @@
 #include "core/arena.hpp"
 #include "core/cholesky.hpp"
 #include "core/interrupt.hpp"
+#include "sums/closed_values.hpp"
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -64,23 +65,6 @@ inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, dou
 inline void hessian(const AnyRows& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
                     bool exact = true) {
     hessian(X, TwoParts{X.n, X.n}, h, lam, intercept, mu, {H, nullptr}, {pack, nullptr}, exact);
-}
-
-// Duality gap from the sums of the closing pass; src/linsep/certificates/closing.py adds the rounding bound.
-inline double gap_of(const double* c, i64 d, double lam, const double* theta, bool intercept, double* primal) {
-    double kp = 1.0, km = 1.0;
-    if (intercept) {
-        if (c[3] > c[4]) kp = c[4] / c[3];
-        if (c[4] > c[3]) km = c[3] / c[4];
-    }
-    double v2 = 0, w2 = 0;
-    for (i64 j = 0; j < d; ++j) {
-        const double v = kp * c[8 + j] + km * c[8 + d + j];
-        v2 += v * v;
-        w2 += theta[j] * theta[j];
-    }
-    *primal = c[0] + 0.5 * lam * w2;
-    return *primal + kp * c[1] + km * c[2] + 0.5 * v2 / lam;
 }
 
 constexpr i64 kSingleFrom = 12;  // number of columns from which single precision is faster
@@ -308,11 +292,10 @@ struct NewtonFit {
             X.closing(lo, hi, t, spec, base, step, at, nullptr, to, part ? rhs : res, nullptr);
         });
         ++report.sweeps;
-        double primal;
-        const double gap = gap_of(out, d, job.lam, at, job.intercept, &primal);
-        report.dual = primal - gap;
-        closed = primal;
-        return gap <= job.tol * primal;
+        const ClosedValues found = closed_values(out, at, d, 0.0, job.lam, job.intercept);
+        report.dual = found.dual;
+        closed = found.primal;
+        return found.gap() <= job.tol * closed;
     }
 
     // Run the closing pass instead of the sweep at the end of the step; if the gap is at most tol, move theta there.

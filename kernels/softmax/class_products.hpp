@@ -64,10 +64,10 @@ struct ByClass<DenseRows<T>> {
         intercepts[which] = W + X.d * K;
     }
 
-    // Scores of VL rows p for C classes at z + c room, from the columns [lo, hi), and the tail at the end. Prefetches
+    // Scores of VL rows p for C classes at z + c plane_rows, from the columns [lo, hi), and the tail at the end. Prefetches
     // `count` rows from `ahead` on, because hardware prefetchers do not follow many rows read in parallel.
     template <int C>
-    void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z, i64 room,
+    void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z, i64 plane_rows,
               const T* ahead, int count) const {
         vd acc[C][VL] = {};
         const auto add = [&](const auto& at, i64 j) {
@@ -84,29 +84,30 @@ struct ByClass<DenseRows<T>> {
             add([j](const T* row) { return load(row + j); }, j);
         }
         if (end && whole < X.d) add([d = X.d](const T* row) { return tail(row, d); }, whole);
-        for (int c = 0; c < C; ++c) store(z + c * room, reduce(acc[c]) + (lo ? load(z + c * room) : splat(b[c])));
+        for (int c = 0; c < C; ++c)
+            store(z + c * plane_rows, reduce(acc[c]) + (lo ? load(z + c * plane_rows) : splat(b[c])));
     }
     // Pack the chunk from row r on into the panels.
     void pack(i64 r, int nr) const {
         if (packed != r) panels->open(X, r, nr);
         packed = r;
     }
-    void packed_scores(int which, i64 r, int nr, double* z, i64 room) const {
+    void packed_scores(int which, i64 r, int nr, double* z, i64 plane_rows) const {
         pack(r, nr);
         panels->scores(which, nr, panels->Z);
         for (i64 c = 0; c < k; ++c) {
-            for (int i = 0; i < nr; ++i) z[c * room + i] = panels->Z[i * panels->K + c];
-            for (int i = nr; i < padded(nr); ++i) z[c * room + i] = z[c * room + nr - 1];
+            for (int i = 0; i < nr; ++i) z[c * plane_rows + i] = panels->Z[i * panels->K + c];
+            for (int i = nr; i < padded(nr); ++i) z[c * plane_rows + i] = z[c * plane_rows + nr - 1];
         }
     }
-    void packed_add(i64 r, int nr, const double* a, i64 room) const {
+    void packed_add(i64 r, int nr, const double* a, i64 plane_rows) const {
         pack(r, nr);
         for (int i = 0; i < nr; ++i)
-            for (i64 c = 0; c < k; ++c) panels->Z[i * panels->K + c] = a[c * room + i];
+            for (i64 c = 0; c < k; ++c) panels->Z[i * panels->K + c] = a[c * plane_rows + i];
         panels->add(panels->Z, nr);
     }
-    void scores(int which, i64 r, int nr, double* z, i64 room) const {
-        if (panels) return packed_scores(which, r, nr, z, room);
+    void scores(int which, i64 r, int nr, double* z, i64 plane_rows) const {
+        if (panels) return packed_scores(which, r, nr, z, plane_rows);
         const i64 columns = whole > kFew ? kColumns : whole, groups = (k + kScored - 1) / kScored;
         const int share = (int)((VL + groups - 1) / groups);  // rows of the next VL to prefetch per group
         const bool far = X.n_entries() * (i64)sizeof(T) > kNear;
@@ -122,7 +123,7 @@ struct ByClass<DenseRows<T>> {
                 for_groups<kScored>([&](i64 c, auto C) {
                     const int count = send ? (int)min64(share, VL - sent) : 0;
                     tile<C.value>(p, turned + (which * k + c) * stride, intercepts[which] + c, lo, hi, hi == whole,
-                                  z + c * room + i, room, X.row(next + sent), count);
+                                  z + c * plane_rows + i, plane_rows, X.row(next + sent), count);
                     sent += count;
                 });
                 lo = hi;
@@ -131,7 +132,7 @@ struct ByClass<DenseRows<T>> {
     }
 
     template <int C, int V, bool Tail>
-    void strip(i64 r, int nr, const double* a, i64 room, i64 j, double* g) const {
+    void strip(i64 r, int nr, const double* a, i64 plane_rows, i64 j, double* g) const {
         constexpr int N = V + Tail;
         vd acc[C][N] = {};
         for (int i = 0; i < nr; ++i) {
@@ -140,7 +141,7 @@ struct ByClass<DenseRows<T>> {
             for (int v = 0; v < V; ++v) x[v] = load(p + j + v * VL), keep(x[v]);
             if constexpr (Tail) x[V] = tail(p, X.d), keep(x[V]);
             for (int c = 0; c < C; ++c) {
-                const vd s = splat(a[c * room + i]);
+                const vd s = splat(a[c * plane_rows + i]);
                 for (int v = 0; v < N; ++v) acc[c][v] += s * x[v];
             }
         }
@@ -150,21 +151,22 @@ struct ByClass<DenseRows<T>> {
                 store(at, load(at) + acc[c][v]);
             }
     }
-    void add(i64 r, int nr, const double* a, i64 room) const {
-        if (panels) return packed_add(r, nr, a, room);
+    void add(i64 r, int nr, const double* a, i64 plane_rows) const {
+        if (panels) return packed_add(r, nr, a, plane_rows);
         const i64 vectors = whole / VL;
         for_groups<kAdded>([&](i64 c, auto C) {
             if constexpr (C.value > 0) {
-                const double* from = a + c * room;
+                const double* from = a + c * plane_rows;
                 double* g = G + c * stride;
                 i64 v = 0;
-                for (; v + kStrip <= vectors; v += kStrip) strip<C.value, kStrip, false>(r, nr, from, room, v * VL, g);
+                for (; v + kStrip <= vectors; v += kStrip)
+                    strip<C.value, kStrip, false>(r, nr, from, plane_rows, v * VL, g);
                 with_count(vectors - v, [&](auto V) {
                     if constexpr (V.value < kStrip) {
                         if (whole < X.d)
-                            strip<C.value, V.value, true>(r, nr, from, room, v * VL, g);
+                            strip<C.value, V.value, true>(r, nr, from, plane_rows, v * VL, g);
                         else if constexpr (V.value > 0)
-                            strip<C.value, V.value, false>(r, nr, from, room, v * VL, g);
+                            strip<C.value, V.value, false>(r, nr, from, plane_rows, v * VL, g);
                     }
                 });
             }
@@ -233,7 +235,7 @@ struct ByClass<CsrRows<T>> {
             for (int v = 0; v < V; ++v) store(to + v * VL, load(to + v * VL) + s * held[v]);
         }
     }
-    void scores(int which, i64 r, int nr, double* z, i64 room) const {
+    void scores(int which, i64 r, int nr, double* z, i64 plane_rows) const {
         if (K > 8 * VL)
             X.dots_k(r, nr, W[which], K, rowwise);
         else
@@ -242,13 +244,13 @@ struct ByClass<CsrRows<T>> {
                     for (int i = 0; i < nr; ++i) score_row<V.value>(r + i, W[which], rowwise + i * K);
             });
         for (int i = 0; i < nr; ++i)
-            for (i64 c = 0; c < k; ++c) z[c * room + i] = rowwise[i * K + c];
+            for (i64 c = 0; c < k; ++c) z[c * plane_rows + i] = rowwise[i * K + c];
         for (int i = nr; i < padded(nr); ++i)
-            for (i64 c = 0; c < k; ++c) z[c * room + i] = 0.0;
+            for (i64 c = 0; c < k; ++c) z[c * plane_rows + i] = 0.0;
     }
-    void add(i64 r, int nr, const double* a, i64 room) const {
+    void add(i64 r, int nr, const double* a, i64 plane_rows) const {
         for (int i = 0; i < nr; ++i) {
-            for (i64 c = 0; c < k; ++c) rowwise[i * K + c] = a[c * room + i];
+            for (i64 c = 0; c < k; ++c) rowwise[i * K + c] = a[c * plane_rows + i];
             for (i64 c = k; c < K; ++c) rowwise[i * K + c] = 0.0;
         }
         if (K > 8 * VL)

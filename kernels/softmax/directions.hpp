@@ -64,9 +64,9 @@ struct SoftmaxSteps {
     }
     // HQ = H Q
     void product(const double* p, i64 stride) {
-        const i64 room = softmax_scratch(X.rows, k);
+        const i64 size = softmax_scratch(X.rows, k);
         rows.sum(HQ, other, size, [&](i64 lo, i64 hi, double* out, int part) {
-            X.softmax_hess_vec(lo, hi, y, p, stride, Q, out, work + part * room);
+            X.softmax_hess_vec(lo, hi, y, p, stride, Q, out, work + part * size);
         });
         for (i64 j = 0; j < d * K; ++j) HQ[j] += job.lam * Q[j];
         for (i64 c = 0; c < K && !job.intercept; ++c) HQ[d * K + c] = 0.0;

@@ -58,11 +58,11 @@ struct Panels {
             for (i64 j = 0; j < d; j += kPanel)
                 for (int q = 0; q < kPanel; ++q) x[j * kPanelHeight + i * kPanel + q] = E(0);
     }
-    // Pack rows stored in planes, one plane of `room` rows for each column.
-    void open_planes(const double* planes, i64 room, int nr) const {
+    // Pack rows stored in planes, one plane of `plane_rows` rows for each column.
+    void open_planes(const double* planes, i64 plane_rows, int nr) const {
         for (i64 j = 0; j < d; ++j) {
             E* to = x + j / kPanel * kPanel * kPanelHeight + j % kPanel;
-            for (int i = 0; i < nr; ++i) to[i * kPanel] = (E)planes[j * room + i];
+            for (int i = 0; i < nr; ++i) to[i * kPanel] = (E)planes[j * plane_rows + i];
         }
     }
     // to (rows in whole tiles, K) = scores by the W in slot `which`

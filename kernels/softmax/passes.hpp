@@ -22,17 +22,17 @@ inline vd entropy_of_rest(vd r) { return (1.0 - r) * select(r < 0.29, twice_atan
 // Rows of a chunk.
 template <class R>
 int softmax_step(const R& X, i64 k) {
-    const int room = softmax_rows(R::dense, X.d, k);
-    return softmax_packed(R::dense, X.d, k) ? room : (int)min64(X.chunk(), room);
+    const int plane_rows = softmax_rows(R::dense, X.d, k);
+    return softmax_packed(R::dense, X.d, k) ? plane_rows : (int)min64(X.chunk(), plane_rows);
 }
 
-// A chunk of rows in planes (k, room). close() adds the sums of add() to G (d + 1, K), if given.
+// A chunk of rows in planes (k, plane_rows). close() adds the sums of add() to G (d + 1, K), if given.
 template <class R>
 struct SoftmaxChunk {
     const R& X;
     Classes y;
     i64 K;
-    int room;        // rows in a plane
+    int plane_rows;  // rows in a plane
     double* planes;  // scratch
     double* G;
     ByClass<R> products;
@@ -46,13 +46,13 @@ struct SoftmaxChunk {
         : X(rows),
           y(classes),
           K(padded_classes(classes.k)),
-          room(softmax_rows(R::dense, rows.d, classes.k)),
+          plane_rows(softmax_rows(R::dense, rows.d, classes.k)),
           planes(scratch),
           G(sums),
-          products(rows, classes.k, sums, scratch + 3 * classes.k * room) {}
+          products(rows, classes.k, sums, scratch + 3 * classes.k * plane_rows) {}
 
     // Plane of class c in set 0, 1 or 2; softmax_scratch holds three sets.
-    double* plane(int which, i64 c) const { return planes + (which * y.k + c) * room; }
+    double* plane(int which, i64 c) const { return planes + (which * y.k + c) * plane_rows; }
     double& at_label(int which, int i) const { return plane(which, label[i])[i]; }
 
     void open(i64 r, int rows) {
@@ -82,16 +82,16 @@ struct SoftmaxChunk {
         for (int i = 0; i < np; i += VL) {
             const vd mine = load(own + i);
             vd rival = load(z + i);
-            for (i64 c = 1; c < y.k; ++c) rival = vmax(rival, load(z + c * room + i));
+            for (i64 c = 1; c < y.k; ++c) rival = vmax(rival, load(z + c * plane_rows + i));
             const vd top = vmax(rival, mine);
             vd others{};
             for (i64 c = 0; c < y.k; ++c) {
-                const vd e = vexp(load(z + c * room + i) - top);
-                store(z + c * room + i, e);
+                const vd e = vexp(load(z + c * plane_rows + i) - top);
+                store(z + c * plane_rows + i, e);
                 others += e;
             }
             const vd e = vexp(mine - top), sum = others + e, inverse = 1.0 / sum;
-            for (i64 c = 0; c < y.k; ++c) store(z + c * room + i, load(z + c * room + i) * inverse);
+            for (i64 c = 0; c < y.k; ++c) store(z + c * plane_rows + i, load(z + c * plane_rows + i) * inverse);
             // if top = mine, then e = 1, and sum - 1 is `others` without cancellation
             store(loss + i, (top - mine) + vlog1p(select(e == 1.0, others, sum - 1.0)));
             store(rest + i, others * inverse);
@@ -136,11 +136,11 @@ struct SoftmaxChunk {
     // G += sum (x, 1) a', with a the planes
     void add(int which) const {
         add_totals(which, G + X.d * K);
-        products.add(first, nr, plane(which, 0), room);
+        products.add(first, nr, plane(which, 0), plane_rows);
     }
     void close() const { products.close(); }
     // Planes `which` = scores by the W in slot `of`
-    void scores(int of, int which) const { products.scores(of, first, nr, plane(which, 0), room); }
+    void scores(int of, int which) const { products.scores(of, first, nr, plane(which, 0), plane_rows); }
     int step() const { return softmax_step(X, y.k); }
 };
 
@@ -152,10 +152,10 @@ struct CrossMoments {
         for (i64 j = 0; j < kPanelHeight * panels.stride; ++j) panels.x[j] = 0.0f;
         panels.clear();
     }
-    void add(const double* p, i64 room, const double* weight, int nr) {
-        panels.open_planes(p, room, nr);
+    void add(const double* p, i64 plane_rows, const double* weight, int nr) {
+        panels.open_planes(p, plane_rows, nr);
         for (i64 c = 0; c < panels.k; ++c)
-            for (int i = 0; i < nr; ++i) panels.Z[i * panels.K + c] = (float)(p[c * room + i] * weight[i]);
+            for (int i = 0; i < nr; ++i) panels.Z[i * panels.K + c] = (float)(p[c * plane_rows + i] * weight[i]);
         panels.add(panels.Z, nr, true);
     }
     // out (k, padded_classes) += sum s p p'
@@ -192,7 +192,7 @@ void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W
         if (p)
             for (i64 q = 0; q < y.k; ++q)
                 for (int i = 0; i < c.nr; ++i) p[q * stride + r + i] = c.plane(0, q)[i];
-        if (moments) moments->add(c.plane(0, 0), c.room, c.weight, c.nr);
+        if (moments) moments->add(c.plane(0, 0), c.plane_rows, c.weight, c.nr);
         c.weigh_zero_sum(0);
         c.add(0);
     }

@@ -115,11 +115,11 @@ void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
     X.add(r, c.list[1], minus, c.a[1], out + 8 + X.d);
 }
 
-// `room` is scratch of d + 1 numbers, and may be null if a dual point is given. The feasible dual point is written to
+// `scratch` is scratch of d + 1 numbers, and may be null if a dual point is given. The feasible dual point is written to
 // `found` unless null.
 template <class R>
 void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* base, const double* step,
-             const double* theta, const double* dual, double* out, double* room, double* found = nullptr) {
+             const double* theta, const double* dual, double* out, double* scratch, double* found = nullptr) {
     const LossOps loss = ops(spec.id);
     ClosingChunk c;
     // still: no step, the dual point is -l'(m) at theta; unit: theta is the end of the step
@@ -127,12 +127,12 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
     for (i64 j = 0; !dual && j <= X.d; ++j) {
         still = still && base[j] == theta[j] && step[j] == 0.0;
         unit = unit && base[j] + step[j] == theta[j];
-        room[j] = __builtin_fabs(base[j]) + __builtin_fabs(step[j]);
+        scratch[j] = __builtin_fabs(base[j]) + __builtin_fabs(step[j]);
     }
     const bool moved = !dual && !still;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        if (moved) X.scores_and_steps(r, nr, base, step, room, c.m0, c.dz, c.q, c.square);
+        if (moved) X.scores_and_steps(r, nr, base, step, scratch, c.m0, c.dz, c.q, c.square);
         if (moved && unit)
             for (int i = 0; i < nr; ++i) c.m1[i] = c.m0[i] + c.dz[i];
         else

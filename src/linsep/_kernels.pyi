@@ -346,15 +346,15 @@ class Ascent:
     def passes(self, arg: float, /) -> None: ...
 
     @property
-    def patience(self) -> float:
-        """Passes that are worth it: where more are predicted, ascent ends."""
+    def budget(self) -> float:
+        """Budget in passes: ascent ends if more are predicted."""
 
-    @patience.setter
-    def patience(self, arg: float, /) -> None: ...
+    @budget.setter
+    def budget(self, arg: float, /) -> None: ...
 
     @property
     def most(self) -> int:
-        """Epochs at most, or -1; with such a limit patience does not count."""
+        """Maximum number of epochs, or -1; if given, the budget is ignored."""
 
     @most.setter
     def most(self, arg: int, /) -> None: ...
@@ -388,11 +388,6 @@ def sampled_mean(rows: Rows, targets: Targets) -> float:
 
 def kept_share(rows: Rows) -> float:
     """Share of nonzero numbers in a sample of dense rows."""
-
-def closed_values(sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, intercept: bool) -> tuple[float, float]:
-    """
-    Primal and dual value from the sums of `closing`, without a rounding allowance.
-    """
 
 def dual_cd(rows: Rows, targets: Targets, loss: Loss, k0: int, k1: int, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, list: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')] | None, far: float, lam: float, stiffness: float, norms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], state: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], along: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, centre: float = 0.0, two: bool = False) -> None:
     """
@@ -541,7 +536,7 @@ def crammer_singer_closing(rows: Rows, classes: Classes, lo: int, hi: int, W: An
 
 def part_sweep(rows: Rows, targets: Targets, loss: Loss, lo: int, hi: int, part: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], parts: int, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], moments: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None:
     """
-    Losses and gradients of each part of the rows (part -1: the last): out [(parts + 1)(d + 2)]. curvature [n] becomes s l'', moments [(parts + 1)(d + 1)] the sums of s l'' (x, 1).
+    Losses and gradients of each part of the rows (part -1: the first sums): out [(parts + 1)(d + 2)]. curvature [n] becomes s l'', moments [(parts + 1)(d + 1)] the sums of s l'' (x, 1).
     """
 
 def part_gram(rows: Rows, lo: int, hi: int, part: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], parts: int, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], single: bool = False) -> None:

@@ -37,6 +37,13 @@ def squares(X: Any) -> Any:
     return X.multiply(X) if sp.issparse(X) else X * X
 
 
+def embed(W: FloatArray, chosen: IntArray, d: int) -> FloatArray:
+    """Return coefficients of d features and the intercept, from those of the chosen features; 0 for the others."""
+    out = np.zeros((d + 1, *W.shape[1:]))
+    out[chosen], out[-1] = W[:-1], W[-1]
+    return out
+
+
 def memory_owner(X: Any) -> Any:
     """Return the object that owns the memory of X: the last one in its chain of ``base`` attributes."""
     while isinstance(X, np.ndarray):

@@ -22,10 +22,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sklearn.datasets
 
-from linsep.arrays import IntArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
 
 __all__ = [
@@ -39,7 +38,7 @@ __all__ = [
     "touching_hulls",
 ]
 
-Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+Sample = tuple[FloatArray, IntArray]
 SPECIES = ("setosa", "versicolor", "virginica")
 
 

@@ -235,7 +235,7 @@ def _solve_group(
             f"The {recipe.loss.name} loss does not take penalty_factor or feature_groups yet. Use multiclass='ovr'."
         )
     problem = GroupProblem(recipe.loss, penalty, data, recipe.fit_intercept)
-    job.owner = problem.losses
+    job.owner = problem
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     seed, names = recipe.seed or 0, []
     if penalty.l1_ratio > 0.0:

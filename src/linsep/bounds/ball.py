@@ -16,9 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.bounds.bound import points
 from linsep.bounds.rounding import (
     MOST_ENTRIES,
@@ -53,7 +52,7 @@ class Ball:
     centre: FloatArray
     radius: float
     lower_bound: float
-    support: npt.NDArray[np.intp]
+    support: IntArray
     weights: FloatArray
 
     def check(self, X: Any, tol: float = 1e-9) -> bool:

@@ -25,18 +25,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
-
-IntArray = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 #: Relative distance from the span of the others, per column, below which a column is examined.
 _NEAR = 64.0 * ROUNDOFF
@@ -68,7 +64,7 @@ class Dependence:
         return vanishes(block, (self.own, *self.factors))
 
 
-def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
+def proven_metric(part: Rows, h: FloatArray, counts: BoolArray) -> Metric | None:
     """Return a norm in which lam I_w + sum h x~ x~' is proven positive definite; None if the proof fails.
 
     Without a penalty, columns that are exact combinations of others on the rows that count are left out.
@@ -80,7 +76,7 @@ def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
     return part.metric(h, columns) if len(columns) < part.size else None
 
 
-def independent_columns(part: Rows, counts: Mask) -> IntArray:
+def independent_columns(part: Rows, counts: BoolArray) -> IntArray:
     """Return columns of x~ of which all others are exact linear combinations on the rows where ``counts``.
 
     This holds if the returned columns are independent on these rows, which a proven metric shows: either each of
@@ -100,7 +96,7 @@ def independent_columns(part: Rows, counts: Mask) -> IntArray:
     return np.array([j for j in range(part.size) if j not in dependent], dtype=np.intp)
 
 
-def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
+def _different_rows(part: Rows, counts: BoolArray, enough: int) -> int:
     """Number of distinct rows among those that count; counting stops once it exceeds ``enough``."""
     seen: set[bytes] = set()
     for rows, A in part.chunks():
@@ -142,7 +138,7 @@ def _nearly_constant(part: Rows) -> list[int]:
     return [int(j) for j in np.flatnonzero((spread > 0.0) & (spread <= _VISIBLE * size))]
 
 
-def _dependent_columns(part: Rows, counts: Mask) -> list[int]:
+def _dependent_columns(part: Rows, counts: BoolArray) -> list[int]:
     """The columns with the largest coefficients in one near dependence; empty if there is none."""
     near = _Near.of(part, counts, _VISIBLE)
     if near is None:
@@ -165,7 +161,7 @@ class _Near:
     first: FloatArray  #: first row that counts
 
     @classmethod
-    def of(cls, part: Rows, counts: Mask, distance: float = _NEAR) -> _Near | None:
+    def of(cls, part: Rows, counts: BoolArray, distance: float = _NEAR) -> _Near | None:
         """Return None if no row counts or no column is within ``distance``, per column, of the span of others."""
         R, first = _factor(part, counts)
         if first is None or not np.isfinite(R).all():
@@ -188,7 +184,7 @@ class _Near:
         return cls(basis, others, np.asarray(scaled), scale, first)
 
 
-def _factor(part: Rows, counts: Mask) -> tuple[FloatArray, FloatArray | None]:
+def _factor(part: Rows, counts: BoolArray) -> tuple[FloatArray, FloatArray | None]:
     """Triangular factor of the rows that count, centred if there is an intercept, and the first of these rows."""
     R, first, shift = np.zeros((0, part.size)), None, np.zeros(part.size)
     for rows, A in part.chunks():

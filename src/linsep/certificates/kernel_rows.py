@@ -48,7 +48,7 @@ class KernelRows(Rows):
         order, centre = self.data.d + 1, np.zeros(self.data.d)
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, _values_of(block, h), centre, out)
+            _kernels.gram(block.rows, block.lo, block.hi, block.own(h), centre, out)
 
         G = self.data.sum(add, order * order).reshape(order, order)
         H = symmetric(G, self.data.sparse)
@@ -62,7 +62,7 @@ class KernelRows(Rows):
         reach = np.empty(self.data.n)
 
         def put(block: Block, out: FloatArray) -> None:
-            _values_of(block, reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
+            block.own(reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
 
         self.data.sum(put, 1)
         return reach * ROUNDING_FACTOR
@@ -82,13 +82,10 @@ class KernelRows(Rows):
             loss_sum, loss_error = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
             out[:2] += loss_sum, loss_error
             slopes[here] = sign * at.slope[here]
-            _kernels.combine(
-                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 : 2 + order]
-            )
+            own = block.own(slopes)
+            _kernels.combine(block.rows, block.lo, block.hi, own, out[2 : 2 + order])
             np.abs(at.slope[here], out=slopes[here])
-            _kernels.moments(
-                block.rows, block.lo, block.hi, _values_of(block, slopes), out[2 + order :]
-            )
+            _kernels.moments(block.rows, block.lo, block.hi, own, out[2 + order :])
 
         out = data.sum(add, 2 + order + 2 * data.d + 1)
         at.primal, at.rounding = (float(v) for v in out[:2])
@@ -97,11 +94,6 @@ class KernelRows(Rows):
         at.sum_error[:] = self.chain * absolute_sums(out[2 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)
         return at
-
-
-def _values_of(block: Block, values: FloatArray) -> FloatArray:
-    """Entries of a vector over all rows that belong to the rows of the block's array."""
-    return values[block.first : block.first + block.rows.n]
 
 
 def padded_root(metric: Metric, d: int, size: int) -> tuple[FloatArray, FloatArray]:

@@ -12,14 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
-
-IntArray = npt.NDArray[np.intp]
 
 #: Radii to try, in units of mu.
 _RADII = (4.0, 16.0, 64.0)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import BoolArray, FloatArray, dense
+from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.certificates.metric import (
     ROUNDING_FACTOR,
     Metric,
@@ -24,8 +23,6 @@ from linsep.exact.sliced import product, scaled_product, two_sum
 from linsep.interrupts import check, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
-
-IntArray = npt.NDArray[np.intp]
 
 #: Dense entries per chunk.
 _CHUNK = 1 << 20
@@ -101,7 +98,7 @@ class Rows:
         """Number of unknowns: d, plus 1 for the intercept."""
         return int(self.X.shape[1]) + int(self.fit_intercept)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Rows:
+    def take(self, rows: IntArray) -> Rows:
         """Return the rows with these indices."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return Rows(self.X[rows], *vectors, self.fit_intercept, self.lam)

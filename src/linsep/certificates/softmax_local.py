@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import (
     ROUNDING_FACTOR,
@@ -47,8 +46,6 @@ from linsep.certificates.rows import (
 from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
-
-IntArray = npt.NDArray[np.intp]
 
 #: Largest number of unknowns for which the Hessian is formed.
 LARGEST = 2000

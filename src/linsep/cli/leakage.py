@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.files.inference import STRING, TIME
 from linsep.tables.table import Table
 
@@ -15,7 +14,7 @@ ROWS, _COLUMNS = 20_000, 2_000  # sample size
 _FEW = 0.001  # fraction of errors up to which a column is suspicious
 _RARE = 0.02  # fraction of the other classes below which every column would be suspicious
 
-Codes = npt.NDArray[np.int64]
+Codes = IntArray
 
 
 def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]) -> list[str]:

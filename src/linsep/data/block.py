@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
 from linsep.data.targets import Targets
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class RowState(Protocol):
@@ -47,6 +50,10 @@ class Block:
     def between(self, lo: int, hi: int) -> Block:
         """Return the block of rows lo .. hi of the same rows."""
         return self if (lo, hi) == (self.lo, self.hi) else replace(self, lo=lo, hi=hi)
+
+    def own(self, values: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Return the entries of an array over all rows of the data set that belong to ``rows``, as a view."""
+        return values[self.first : self.first + self.rows.n]
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Return the scores x.w + b of the rows lo .. hi."""

@@ -123,6 +123,26 @@ class Dataset(ABC):
         totals = self.sums([*others, (add, size)], **notes)
         return totals, [found[at] for at in sorted(found)]
 
+    def combine(self, a: FloatArray) -> FloatArray:
+        """Sum of a_i (x_i, 1) over the rows, (d + 1,). One pass."""
+        return self.sum(
+            lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, b.own(a), out), self.d + 1
+        )
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Scores x.w + b of all rows, which must be in this process. One pass."""
+        return self._fill(lambda b, z: _kernels.scores(b.rows, b.lo, b.hi, theta, z[b.lo : b.hi]))
+
+    def row_norms(self) -> FloatArray:
+        """Squared norms |x_i|^2 of all rows, which must be in this process. One pass."""
+        return self._fill(lambda b, norms: _kernels.row_norms(b.rows, b.lo, b.hi, norms))
+
+    def _fill(self, put: Sum) -> FloatArray:
+        """Return one number per row, stored by ``put(block, own)`` in the entries of ``block.rows``. One pass."""
+        values = np.zeros(self.n)
+        self.sum(lambda b, _: put(b, b.own(values)), 1)
+        return values
+
     @abstractmethod
     def longest_sum(self, size: int) -> int:
         """Bound on the number of sequential additions in a sum of ``size`` numbers, for the rounding bound."""

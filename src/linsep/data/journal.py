@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput, Refused
 
 _MAGIC = b"linsep checkpoint 3\n"
@@ -32,7 +33,7 @@ _HEAD = struct.Struct("<cQI")
 _FIT, _PASS = b"F", b"P"
 _VECTOR = struct.Struct("<3sQ")  # dtype and length
 
-Vector = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+Vector = FloatArray | IntArray
 
 
 class Journal:

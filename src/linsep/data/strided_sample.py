@@ -7,27 +7,26 @@ time, before their total number is known. Drawing a pilot from it then avoids a 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Rows = npt.NDArray[np.int64]
+from linsep.arrays import IntArray
 
 STRIDE = 8  # number of consecutive rows from which one is sampled
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 
-def sampled_row(groups: Rows) -> Rows:
+def sampled_row(groups: IntArray) -> IntArray:
     """Return the sampled row of each group of 8 rows; its position in the group is an aperiodic sequence."""
     position = (groups.astype(np.uint64) * _GOLDEN) >> np.uint64(61)
     return STRIDE * groups + position.astype(np.int64)
 
 
-def between(lo: int, hi: int) -> Rows:
+def between(lo: int, hi: int) -> IntArray:
     """Return the rows among lo .. hi that are in the sample."""
     rows = sampled_row(np.arange(lo // STRIDE, -(-hi // STRIDE)))
     return rows[(rows >= lo) & (rows < hi)]
 
 
-def positions(rows: Rows) -> Rows | None:
+def positions(rows: IntArray) -> IntArray | None:
     """Return the positions of the rows within the sample, or None if one of them is not in it."""
     groups = rows // STRIDE
     return groups if np.array_equal(sampled_row(groups), rows) else None

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
@@ -314,7 +313,7 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
     )
 
 
-def _renumber(history: PerceptronHistory, used: npt.NDArray[np.intp] | None) -> PerceptronHistory:
+def _renumber(history: PerceptronHistory, used: IntArray | None) -> PerceptronHistory:
     """Return the history with row numbers that refer to all rows instead of those of positive weight."""
     return history if used is None else replace(history, rows=used[history.rows])
 

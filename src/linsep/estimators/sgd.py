@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -50,7 +49,7 @@ class SGDHistory:
 
 
 def without_rows(
-    weight: FloatArray | None, n: int, rows: Sequence[int] | npt.NDArray[np.intp]
+    weight: FloatArray | None, n: int, rows: Sequence[int] | IntArray
 ) -> FloatArray | None:
     """Return the weights of n rows, set to 0 for the given ones."""
     if not len(rows):
@@ -342,7 +341,7 @@ class SGDClassifier(ByScores):
 
     def _hold_out(
         self, rows: Any, codes: IntArray, weight: FloatArray | None, seed: int
-    ) -> tuple[npt.NDArray[np.intp], sgd_certificates.ValidationMonitor | None]:
+    ) -> tuple[IntArray, sgd_certificates.ValidationMonitor | None]:
         """Return the held-out rows of early stopping and their monitor; no rows and None without early stopping."""
         if not parameters.flag("early_stopping", self.early_stopping):
             return np.empty(0, dtype=np.intp), None

@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from linsep.arrays import FloatArray, IntArray
@@ -118,7 +117,7 @@ class ValidationMonitor:
 
 def held_out_rows(
     codes: IntArray, weight: FloatArray | None, fraction: float, seed: int
-) -> npt.NDArray[np.intp]:
+) -> IntArray:
     """Draw ``fraction`` of the rows of each class at random, among those of positive weight; return their numbers."""
     present = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
     split = StratifiedShuffleSplit(1, test_size=fraction, random_state=seed)
@@ -128,7 +127,7 @@ def held_out_rows(
         raise BadInput(
             f"early_stopping cannot hold out validation_fraction={fraction:g} of {len(present)} rows: {error}"
         ) from error
-    found: npt.NDArray[np.intp] = np.sort(present[held])
+    found: IntArray = np.sort(present[held])
     return found
 
 

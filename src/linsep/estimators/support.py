@@ -11,19 +11,16 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data import Disk, Location, location_of
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
 from linsep.problem import dot, hard_margin
 from linsep.solution import Explicit, Linearised
 from linsep.train import Fit
-
-IntArray = npt.NDArray[np.intp]
 
 #: Relative distance from an end of the box that is attributed to rounding.
 _SNAP = 1e-9
@@ -129,8 +126,7 @@ def _scores(fit: Fit, X: Any) -> FloatArray:
     theta = np.ascontiguousarray(fit.W[:, 0])
     if location_of(X) is Location.DISK:
         with closing(Disk(X, n_threads=fit.recipe.n_threads)) as data:
-            data.sum(lambda b, _: _kernels.scores(b.rows, 0, b.hi, theta, z[b.first :][: b.hi]), 1)
-        return z
+            return data.scores(theta)
     if rows is None:
         return np.asarray(product(X, fit.W[:-1])[:, 0] + fit.W[-1])
     score = _kernels.scores

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import certificates
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.entrance import labels
 from linsep.errors import BadInput
 from linsep.estimators import parameters, support
@@ -239,10 +239,10 @@ class LinearSVC(Classification):
         codes = self._codes_of_support("n_support_")
         return np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
 
-    def _codes_of_support(self, name: str) -> npt.NDArray[np.intp]:
+    def _codes_of_support(self, name: str) -> IntArray:
         if "_support_codes" not in vars(self):
             raise AttributeError(f"{name}: this LinearSVC is not fitted yet; call fit first.")
-        codes: npt.NDArray[np.intp] = self._support_codes
+        codes: IntArray = self._support_codes
         return codes
 
     def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:

@@ -9,13 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray
 from linsep.exact.budget import spend
 from linsep.interrupts import check
 
-Mask = npt.NDArray[np.bool_]
 #: Arrays of Decimals, which numpy types only as objects.
 Decimals = Any
 
@@ -58,7 +56,7 @@ def zeros(*shape: int) -> Decimals:
     return np.full(shape, ZERO, dtype=object)
 
 
-def only(mask: Mask, values: Any) -> Decimals:
+def only(mask: BoolArray, values: Any) -> Decimals:
     """Return the values where the mask is true, 0 elsewhere."""
     return np.where(mask, values, zeros(*mask.shape))
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
-from linsep.data import Block, Memory
+from linsep.data import Memory
 from linsep.errors import NonFinite
 
 _PROJECTION = 20_250_101  # seed of the projection, the same for every fit
@@ -72,13 +71,7 @@ def _keys(data: Memory, k: int) -> FloatArray:
     random = np.random.default_rng(_PROJECTION)
     of_class = random.standard_normal(k)
     theta = np.append(random.standard_normal(data.d), 0.0)
-    keys = np.empty(data.n)
-
-    def project(block: Block, _: FloatArray) -> None:
-        part = keys[block.first + block.lo : block.first + block.hi]
-        _kernels.scores(block.rows, block.lo, block.hi, theta, part)
-
-    data.sum(project, 1)
+    keys = data.scores(theta)
     if not np.isfinite(keys).all():
         raise NonFinite(
             f"Row {int(np.argmin(np.isfinite(keys)))} (counting from 0) of X holds numbers too large "

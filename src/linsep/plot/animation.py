@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
 from linsep.plot import player, style
 
@@ -89,7 +88,7 @@ def perceptron_animation(
     return path
 
 
-def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, IntArray]:
     """Run cyclic updates on rows (x, 1) until a full pass has no mistake or the maximum number is reached."""
     Z = np.column_stack([points, np.ones(len(points))])
     W: list[FloatArray] = []
@@ -106,7 +105,7 @@ def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, npt.NDArray
     return np.array(W), np.array(rows)
 
 
-def _record(history: Any, n: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+def _record(history: Any, n: int) -> tuple[FloatArray, IntArray]:
     """Convert either form of a history to (W, rows)."""
     wanted = "history must be a pair (W, rows) with W (T, 3), or a sequence of (w, b, row)"
     try:

@@ -223,29 +223,32 @@ class CoupledProblem:
 
     def own_blocks(self, h: FloatArray, mu: FloatArray, single: bool = False) -> FloatArray:
         """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1); optionally in float32."""
-        self.passes += 1
-        size = self.order**2
 
-        def add(block: Block, out: FloatArray) -> None:
-            for plane, part in zip(h, out.reshape(len(h), size), strict=True):
-                rows = plane[block.first : block.first + block.rows.n]
-                _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part, single)
+        def add(block: Block, plane: FloatArray, out: FloatArray) -> None:
+            _kernels.gram(block.rows, block.lo, block.hi, plane, mu, out, single)
 
-        total = self.data.sum(add, len(h) * size, reads=())
-        total = total.reshape(-1, self.order, self.order)
-        return self._symmetric(total)
+        total = self._each_plane(h, self.order**2, add)
+        return self._symmetric(total.reshape(-1, self.order, self.order))
 
     def own_moments(self, h: FloatArray) -> FloatArray:
         """sum h_c (x^2, x, 1) for each plane of h (m, n), as (m, 2 d + 1)."""
+
+        def add(block: Block, plane: FloatArray, out: FloatArray) -> None:
+            _kernels.moments(block.rows, block.lo, block.hi, plane, out)
+
+        return self._each_plane(h, 2 * self.data.d + 1, add)
+
+    def _each_plane(
+        self, h: FloatArray, size: int, add: Callable[[Block, FloatArray, FloatArray], None]
+    ) -> FloatArray:
+        """Sums of ``size`` numbers for each plane of h (m, n), as (m, size)."""
         self.passes += 1
-        size = 2 * self.data.d + 1
 
-        def add(block: Block, out: FloatArray) -> None:
+        def add_all(block: Block, out: FloatArray) -> None:
             for plane, part in zip(h, out.reshape(len(h), size), strict=True):
-                rows = plane[block.first : block.first + block.rows.n]
-                _kernels.moments(block.rows, block.lo, block.hi, rows, part)
+                add(block, block.own(plane), part)
 
-        return self.data.sum(add, len(h) * size, reads=()).reshape(-1, size)
+        return self.data.sum(add_all, len(h) * size, reads=()).reshape(-1, size)
 
     def moments(self) -> FloatArray:
         """sum (x^2, x, 1) over the rows, (2 d + 1,)."""
@@ -304,7 +307,7 @@ class CoupledProblem:
         of = self._classes
 
         def add(block: Block, out: FloatArray) -> None:
-            part = None if u is None else u[block.first : block.first + block.rows.n]
+            part = None if u is None else block.own(u)
             _kernels.softmax_closing(
                 block.rows, of(block), block.lo, block.hi, base, step, at, bound, part, out
             )

@@ -261,13 +261,13 @@ def group_dual_value(
 def group_values(
     sums: FloatArray, theta: FloatArray, penalty: GroupElasticNet, fit_intercept: bool
 ) -> tuple[float, float]:
-    """P and D for a penalty with factors and groups, from the flat sums of a closing pass, without a rounding bound."""
+    """P and D >= 0 for a penalty with factors and groups, from the sums of a closing pass, without a rounding bound."""
     read = ClosingSums.from_flat(sums, len(theta) - 1)
     with np.errstate(over="ignore", invalid="ignore"):
         found = group_dual_value(
             read.conj, read.mass, read.v, penalty=penalty, fit_intercept=fit_intercept
         )
-        return read.loss + penalty.value(theta[:-1]), found.value
+        return read.loss + penalty.value(theta[:-1]), max(found.value, 0.0)
 
 
 def values(

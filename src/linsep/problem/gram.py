@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray
+
+#: Variance of a column, relative to its mean square, that is rounding noise.
+CONSTANT = 1e-24
+
+
+def constant_columns(H: FloatArray, mu: FloatArray) -> BoolArray:
+    """Return which columns of the rows (x - mu, 1) with Gram matrix H duplicate the intercept, up to rounding."""
+    spread = np.sqrt(np.diag(H))
+    return np.append(spread[:-1] <= math.sqrt(CONSTANT) * np.abs(mu) * spread[-1], False)
 
 
 def symmetric(G: FloatArray, sparse: bool) -> FloatArray:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import math
 
+from linsep.arrays import FloatArray
 from linsep.data import Dataset, Location
 from linsep.data.dataset import MEMORY_ENTRIES
 from linsep.errors import Refused
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet, GroupElasticNet
+from linsep.problem.duality import group_values
 from linsep.problem.pointwise import Problem
+from linsep.solution import Explicit, Linearised
 
 
 class GroupProblem:
@@ -39,3 +42,11 @@ class GroupProblem:
     def passes(self) -> float:
         """Number of passes over the data so far."""
         return self.losses.passes
+
+    def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
+        """Compute the sums of a certificate, in the layout of kernels/sums/closing.hpp. One pass."""
+        return self.losses.closing(theta, dual)
+
+    def values(self, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+        """P and D from the sums of a closing pass, without a rounding bound (no pass)."""
+        return group_values(sums, theta, self.penalty, self.fit_intercept)

@@ -57,18 +57,17 @@ class MaxMarginProblem(CoupledProblem):
         """
 
         def add(block: Block, out: FloatArray) -> None:
-            rows = slice(block.first, block.first + block.rows.n)
-            move = None if dZ is None else dZ[rows]
+            move = None if dZ is None else block.own(dZ)
             _kernels.crammer_singer_step(
                 self._classes(block),
                 block.lo,
                 block.hi,
-                Z[rows],
+                block.own(Z),
                 move,
                 t,
-                before[rows],
+                block.own(before),
                 sigma,
-                P[rows],
+                block.own(P),
                 out,
             )
 
@@ -80,9 +79,8 @@ class MaxMarginProblem(CoupledProblem):
         self.passes += 1
 
         def add(block: Block, out: FloatArray) -> None:
-            rows = slice(block.first, block.first + block.rows.n)
             _kernels.crammer_singer_gradient(
-                block.rows, self._classes(block), block.lo, block.hi, P[rows], out
+                block.rows, self._classes(block), block.lo, block.hi, block.own(P), out
             )
 
         return self._matrix(self.data.sum(add, self.order * self._width))
@@ -118,14 +116,7 @@ class MaxMarginProblem(CoupledProblem):
     def row_norms(self) -> FloatArray:
         """Squared norms |x_i|^2 of all rows. One pass."""
         self.passes += 1
-        norms = np.zeros(self.data.n)
-
-        def fill(block: Block, out: FloatArray) -> None:
-            part = norms[block.first : block.first + block.rows.n]
-            _kernels.row_norms(block.rows, block.lo, block.hi, part)
-
-        self.data.sum(fill, 1)
-        return norms
+        return self.data.row_norms()
 
     def label_distribution(self) -> FloatArray:
         """P (n, K) = onehot(y): the simplex points of the dual point U = 0."""
@@ -141,9 +132,8 @@ class MaxMarginProblem(CoupledProblem):
         at, u, bound = self._pad(W), np.ascontiguousarray(dual.u), np.abs(W).max(axis=1)
 
         def add(block: Block, out: FloatArray) -> None:
-            part = u[block.first : block.first + block.rows.n]
             _kernels.crammer_singer_closing(
-                block.rows, self._classes(block), block.lo, block.hi, at, bound, part, out
+                block.rows, self._classes(block), block.lo, block.hi, at, bound, block.own(u), out
             )
 
         return self._closing_sums(self.data.sum(add, self._closing_size))

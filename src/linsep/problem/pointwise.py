@@ -27,7 +27,7 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import duality
 from linsep.problem.duality import dot
-from linsep.problem.gram import symmetric
+from linsep.problem.gram import constant_columns, symmetric
 from linsep.problem.numpy_passes import NumpyPasses
 from linsep.solution import Explicit, Linearised
 
@@ -246,9 +246,7 @@ class Problem:
         """Hessian from the sums of a Gram pass, with the penalty (no pass)."""
         order = self.order
         H = symmetric(sums, self.data.sparse)
-        # A constant column duplicates the intercept: after centring, only rounding noise is left of it.
-        spread = np.sqrt(np.diag(H))
-        noise = np.append(spread[:-1] <= 1e-12 * np.abs(mu) * spread[-1], False)
+        noise = constant_columns(H, mu)
         H[noise], H[:, noise] = 0.0, 0.0
         H[np.arange(order - 1), np.arange(order - 1)] += self.lam
         if not self.fit_intercept:
@@ -359,8 +357,7 @@ class Problem:
         run, u = self._run, np.empty(self.data.n)
 
         def fill(block: Block, out: FloatArray) -> None:
-            mine = u[block.first : block.first + block.rows.n]
-            mine[block.lo : block.hi] = run.dual_variables(block, base, step, theta)
+            block.own(u)[block.lo : block.hi] = run.dual_variables(block, base, step, theta)
 
         self.data.sum(fill, 1)
         return u

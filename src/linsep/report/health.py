@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Location, location_of
 from linsep.errors import BadInput
 from linsep.report import formatting as words
@@ -151,9 +150,7 @@ def _projections(rows: Rows, d: int) -> FloatArray:
     return total
 
 
-def _equal_columns(
-    rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
-) -> BoolArray:
+def _equal_columns(rows: Rows, left: IntArray, right: IntArray) -> BoolArray:
     """Return whether each column of ``left`` equals its counterpart in ``right`` in every row."""
     same = np.ones(len(left), dtype=bool)
     if not len(left):

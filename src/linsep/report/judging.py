@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
 from linsep.report.subject import Rows, Subject
@@ -86,7 +86,7 @@ def judge(subject: Subject, rows: Rows) -> Judged:
     return Judged(rows, held_out, truth, answer, target, score, margin, loss, weight)
 
 
-def scores(subject: Subject, rows: Rows, here: slice | npt.NDArray[np.intp]) -> FloatArray:
+def scores(subject: Subject, rows: Rows, here: slice | IntArray) -> FloatArray:
     """Compute Z = X W + b of some rows, (n, k); many rows given by index are read in pieces."""
     if not isinstance(here, slice) and len(here) > rows.step:
         pieces = (here[low : low + rows.step] for low in range(0, len(here), rows.step))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 
 _TOGETHER = 1 << 16  # numbers per piece
 
@@ -18,7 +17,7 @@ def pieces(n: int) -> Iterator[slice]:
         yield slice(low, min(n, low + _TOGETHER))
 
 
-def largest(sizes: Callable[[slice], FloatArray], n: int, most: int) -> npt.NDArray[np.intp]:
+def largest(sizes: Callable[[slice], FloatArray], n: int, most: int) -> IntArray:
     """Return the positions of the largest of n numbers, largest first, ties in increasing order; -inf is ignored."""
     best, at = np.empty(0), np.empty(0, np.intp)
     for here in pieces(n):

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import beta
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.largest import pieces
 from linsep.report.subject import Subject
@@ -147,7 +146,7 @@ def _from_zero(x: FloatArray, here: slice) -> FloatArray:
     return np.append(x[here.start - 1] if here.start else 0.0, x[here])
 
 
-def thin(x: FloatArray, y: FloatArray) -> npt.NDArray[np.intp]:
+def thin(x: FloatArray, y: FloatArray) -> IntArray:
     """Return at most 400 positions along a curve, evenly spaced by arc length, including the ends."""
     if len(x) <= _POINTS:
         return np.arange(len(x))

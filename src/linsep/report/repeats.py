@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import IntArray
 from linsep.report.subject import Rows
 
 _COMPARED = 8  # blocks of rows compared at a time
 LARGEST = 2e8  #: number of entries up to which repeated rows are searched
 
 Hashes = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def repeats(rows: Rows, others: Rows | None) -> Repeats:
     return Repeats(len(later), contradictory, leaked)
 
 
-def _rows_among(rows: Rows, known: Hashes) -> tuple[Places, Hashes]:
+def _rows_among(rows: Rows, known: Hashes) -> tuple[IntArray, Hashes]:
     """Return indices and hashes of the rows whose hash is in ``known``, which is sorted."""
     places, found = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
     for here, some in _hashes(rows):
@@ -92,7 +92,7 @@ def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
     return bits
 
 
-def _equal(A: Rows, rows: Places, B: Rows, others: Places) -> tuple[Places, Places]:
+def _equal(A: Rows, rows: IntArray, B: Rows, others: IntArray) -> tuple[IntArray, IntArray]:
     """Return the pairs of a row of A and a row of B that are equal, ordered by the row of A."""
     order = np.argsort(rows, kind="stable")  # read rows on disk in their order
     rows, others = rows[order], others[order]

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from linsep.arrays import IntArray
 from linsep.report.judging import Judged
 from linsep.report.subject import Subject
 
@@ -25,7 +25,7 @@ class Residuals:
     median: float
     baseline_rmse: float  # of always predicting the mean of the training targets
     baseline_mae: float
-    shown: npt.NDArray[np.intp]  # rows in the figures, evenly spaced
+    shown: IntArray  # rows in the figures, evenly spaced
 
 
 def residuals(subject: Subject, judged: Judged) -> Residuals:

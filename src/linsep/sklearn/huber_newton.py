@@ -24,15 +24,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray
 from linsep.sklearn.fitting import Delegated
 from linsep.solvers.linalg import cg
-
-Mask = npt.NDArray[np.bool_]
 
 #: Most Newton steps, line search trials, and products of conjugate gradients.
 _STEPS, _TRIALS, _PRODUCTS = 60, 60, 2000
@@ -190,7 +187,12 @@ class _Factored:
         self.rows, self.gram = np.zeros(n, dtype=bool), np.zeros((d + 1, d + 1))
 
     def solve(
-        self, b: FloatArray, rows: Mask, scale: float, share: float, r: FloatArray | None = None
+        self,
+        b: FloatArray,
+        rows: BoolArray,
+        scale: float,
+        share: float,
+        r: FloatArray | None = None,
     ) -> FloatArray:
         """Return the solution; raises Delegated if the matrix is not definite. ``share`` is ignored."""
         self._update(rows)
@@ -216,7 +218,7 @@ class _Factored:
             found += (float(q @ found) / left) * aside
         return found
 
-    def _update(self, rows: Mask) -> None:
+    def _update(self, rows: BoolArray) -> None:
         """Update the Gram matrix to these rows."""
         changed = rows != self.rows
         if np.count_nonzero(changed) > _MANY * np.count_nonzero(rows):
@@ -227,7 +229,7 @@ class _Factored:
             self._add(self.rows & changed, -1.0)
         self.rows = rows
 
-    def _add(self, rows: Mask, sign: float) -> None:
+    def _add(self, rows: BoolArray, sign: float) -> None:
         """Add rows to the Gram matrix (sign +1) or remove them (sign -1)."""
         if not rows.any():
             return
@@ -260,7 +262,12 @@ class _Conjugate:
         self.squares = X.multiply(X).tocsr().T if sp.issparse(X) else (X * X).T
 
     def solve(
-        self, b: FloatArray, rows: Mask, scale: float, share: float, r: FloatArray | None = None
+        self,
+        b: FloatArray,
+        rows: BoolArray,
+        scale: float,
+        share: float,
+        r: FloatArray | None = None,
     ) -> FloatArray:
         """Return the solution with the residual reduced to a fraction ``share``."""
         problem, ridge = self.problem, self.problem.alpha * scale

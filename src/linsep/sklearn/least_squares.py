@@ -12,11 +12,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from linsep import _kernels, certificates
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import Optimality, target_units
 from linsep.data import Memory
 from linsep.losses import Squared
@@ -305,7 +304,7 @@ class _WorkingSet:
         self.X, self.t, self.mean, self.lam, self.l1 = X, t, mean, penalty.l2, penalty.l1
         self.w, self.r = np.zeros(X.shape[1]), t
         self.pull = self.v = 2.0 * (X.T @ t)
-        self.chosen: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        self.chosen: IntArray = np.zeros(0, dtype=np.intp)
         self.A, self.S = np.empty((0, len(X))), np.zeros((0, 0))
 
     def gap(self) -> tuple[float, float]:
@@ -321,7 +320,7 @@ class _WorkingSet:
         dual = share * (2.0 * float(self.r @ self.t) - share * square) - cost
         return square + penalty - dual, square + penalty
 
-    def joining(self) -> npt.NDArray[np.intp]:
+    def joining(self) -> IntArray:
         """Columns outside the set with |v| > l1, the largest first; at most half as many as are in the set."""
         size = np.abs(self.v)
         size[self.chosen] = 0.0
@@ -329,7 +328,7 @@ class _WorkingSet:
         eager = np.flatnonzero(size > self.l1)
         return eager[np.argsort(-size[eager], kind="stable")[:most]]
 
-    def add(self, columns: npt.NDArray[np.intp]) -> None:
+    def add(self, columns: IntArray) -> None:
         """Add columns to the working set."""
         if not len(columns):
             return

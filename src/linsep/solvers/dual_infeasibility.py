@@ -14,9 +14,8 @@ from linsep.arrays import FloatArray
 from linsep.data import Block
 from linsep.problem import Problem
 from linsep.problem.duality import ClosingSums
+from linsep.problem.gram import CONSTANT
 from linsep.problem.pointwise import CURVATURE
-
-_CONSTANT = 1e-24  # variance of a column, relative to its mean square, that is rounding noise
 
 
 class DualInfeasibility:
@@ -30,7 +29,7 @@ class DualInfeasibility:
         self.mu = problem.centre()
         squares, sums, self.mass = problem.moments()
         about = squares - 2.0 * self.mu * sums + self.mu**2 * self.mass
-        noise = _CONSTANT * squares
+        noise = CONSTANT * squares
         varies = about > noise if problem.fit_intercept else squares > 0.0
         self.spread = np.where(
             varies, np.sqrt(self.mass * np.maximum(about, 1e-12 * squares)), np.inf

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, embed
 from linsep.data import Block, Dataset, Location
 from linsep.solution import Explicit, Linearised, Solution
 
@@ -40,12 +40,5 @@ def restore(solution: Solution, chosen: IntArray, d: int) -> Solution:
     """Extend a solution on the chosen columns to all d columns."""
     dual: Linearised | Explicit = solution.dual
     if isinstance(dual, Linearised):
-        dual = Linearised(_spread(dual.base, chosen, d), _spread(dual.step, chosen, d))
-    return replace(solution, W=_spread(solution.W, chosen, d), dual=dual, sums=None)
-
-
-def _spread(W: FloatArray, chosen: IntArray, d: int) -> FloatArray:
-    """Place the rows of W at the chosen columns and the intercept; 0 elsewhere."""
-    out = np.zeros((d + 1, *W.shape[1:]))
-    out[np.append(chosen, d)] = W
-    return out
+        dual = Linearised(embed(dual.base, chosen, d), embed(dual.step, chosen, d))
+    return replace(solution, W=embed(solution.W, chosen, d), dual=dual, sums=None)

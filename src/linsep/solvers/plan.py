@@ -197,10 +197,10 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     after = costs.seconds(name)
     if by_products:
         after = min(after, costs.by_inner_products())
-    patience = after / costs.iteration("dual-cd") if able else math.inf
+    budget = after / costs.iteration("dual-cd") if able else math.inf
 
     def ascend(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-        return dual_ascent.solve(problem, theta, stop, seed=seed, patience=patience)
+        return dual_ascent.solve(problem, theta, stop, seed=seed, budget=budget)
 
     relay = Relay(problem, stop, seed)
     if relay.run(ascend, theta) is not Status.WORKING_PRECISION or not able:

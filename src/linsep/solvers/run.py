@@ -14,7 +14,7 @@ from linsep.arrays import FloatArray
 from linsep.data import Location, mapped_vectors
 from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
-from linsep.problem import CoupledProblem, Problem
+from linsep.problem import CoupledProblem, GroupProblem, Problem
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import DualInfeasibility
 
@@ -25,7 +25,7 @@ FAR_FROM_CLOSED = 100.0  # a relative gap above this times tol is not explained 
 SAFETY = 0.9  # solvers stop at this fraction of tol: the certificate adds a rounding bound
 
 
-P = TypeVar("P", bound="Problem | CoupledProblem")
+P = TypeVar("P", bound="Problem | CoupledProblem | GroupProblem")
 D = TypeVar("D", bound="Linearised | Explicit")
 Gap = Callable[[Any, "FloatArray", "FloatArray"], tuple[float, float]]
 
@@ -46,7 +46,7 @@ class HandOver(LimitReached):
 
 
 def primal_dual(
-    problem: Problem | CoupledProblem, at: FloatArray, sums: FloatArray
+    problem: Problem | CoupledProblem | GroupProblem, at: FloatArray, sums: FloatArray
 ) -> tuple[float, float]:
     """Return primal and dual value at a point from the sums of its closing pass."""
     return problem.values(at, sums)

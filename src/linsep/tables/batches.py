@@ -117,7 +117,7 @@ class Batch:
         """Return the given rows as a batch, without a copy."""
         return Part(self, rows)
 
-    def without(self, rows: npt.NDArray[np.intp]) -> Batch:
+    def without(self, rows: IntArray) -> Batch:
         """Return a copy without the given rows."""
         return replace(
             self, **{store: np.delete(getattr(self, store), rows, 0) for store in STORES}

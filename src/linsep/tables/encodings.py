@@ -20,10 +20,10 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 
-Entries = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float64]]
+Entries = tuple[IntArray, IntArray, FloatArray]
 _MICROSECONDS = 86_400e6  # in a day
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -164,7 +164,7 @@ class Category(Encoding):
         """Number of columns of the matrix."""
         return len(self.levels) + self.other + self.indicator
 
-    def prepare(self, levels: list[str]) -> npt.NDArray[np.intp]:
+    def prepare(self, levels: list[str]) -> IntArray:
         """Return the column of each level and, last, of a missing value; -1 means no column."""
         place = {level: at for at, level in enumerate(self.levels)}
         other = len(self.levels) if self.other else -1
@@ -201,7 +201,7 @@ class Hashed(Encoding):
         """Number of columns of the matrix."""
         return self.size + self.indicator
 
-    def prepare(self, levels: list[str]) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    def prepare(self, levels: list[str]) -> tuple[IntArray, FloatArray]:
         """Return column and sign of each level and, last, of a missing value."""
         hashes = np.array([murmurhash3_32(level, seed=0) for level in levels], np.int64)
         columns = np.append(np.abs(hashes) % self.size, self.size if self.indicator else -1)

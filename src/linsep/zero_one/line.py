@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import FloatArray
-from linsep.zero_one.points import Mask
+from linsep.arrays import BoolArray, FloatArray
 
 _HUGE = 2.0**1022  # differences of numbers up to this size do not overflow
 
 
-def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
+def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, BoolArray]:
     """Smallest number of error units of sign(+-(x - t)), and a mask of the points then predicted +1.
 
     ``signed_units`` is sign times weight, as integers. Thresholds lie between distinct values, or beyond all of them.
@@ -32,7 +31,7 @@ def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
     return (size - abs(int(agreement[at]))) // 2, positive
 
 
-def threshold_plane(x: FloatArray, positive: Mask) -> FloatArray:
+def threshold_plane(x: FloatArray, positive: BoolArray) -> FloatArray:
     """(w, b) with w x + b >= 0 exactly for the positive points, which lie all above or all below the others.
 
     w is a power of two, so that the score is rounded once and its sign is correct. Between adjacent floats there is no

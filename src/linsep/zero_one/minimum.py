@@ -9,7 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Memory
 from linsep.interrupts import if_in_time
 from linsep.monitoring import note
@@ -18,7 +18,7 @@ from linsep.separability.witness import Witness
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
 from linsep.zero_one.line import best_threshold, threshold_plane
-from linsep.zero_one.points import Mask, Points
+from linsep.zero_one.points import Points
 from linsep.zero_one.sweep import sweep
 from linsep.zero_one.witnesses import exact_witness, pack
 
@@ -38,7 +38,7 @@ class Found:
     """
 
     theta: FloatArray
-    wrong: Mask
+    wrong: BoolArray
     errors: int
     bound: int
     witnesses: tuple[Witness, ...]
@@ -95,7 +95,7 @@ class BestHyperplane:
         self.theta, self.wrong, self.errors = theta, wrong, count
         return True
 
-    def keep(self, kept: Mask) -> bool:
+    def keep(self, kept: BoolArray) -> bool:
         """Accept a hyperplane with all kept points on their side, if float64 can represent one and it is better."""
         if self.points.count(~kept) >= self.errors:
             return False

@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray, IntArray, dense
+from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.data import Memory
 from linsep.exact.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
 from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margins
-
-Mask = npt.NDArray[np.bool_]
 
 _LEAST_COST = 1e-200  # keeps reciprocals and products of costs finite
 _BLOCK = 1 << 19  # entries processed at a time
@@ -87,13 +85,13 @@ class Points:
         """Signed unit vectors a_i in those coordinates, correct if a_i.phi > 0, and their lengths before scaling."""
         return self.frame.vectors(np.arange(len(self)))
 
-    def find_errors(self, theta: FloatArray) -> Mask:
-        """Mask of the points that sign(w.x + b) misclassifies, sign(0) = +1; decided without rounding."""
+    def find_errors(self, theta: FloatArray) -> BoolArray:
+        """BoolArray of the points that sign(w.x + b) misclassifies, sign(0) = +1; decided without rounding."""
         with np.errstate(all="ignore"):
             scores = self.X @ theta[:-1] + theta[-1]
         return np.asarray((exact_signs(self.X, theta, scores) >= 0.0) != (self.sign > 0.0))
 
-    def count(self, chosen: Mask | IntArray) -> int:
+    def count(self, chosen: BoolArray | IntArray) -> int:
         """Total units of some points."""
         return int(sum(self.units[chosen].tolist()))
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.exact.dyadic import DyadicRows
 from linsep.monitoring import note
 from linsep.zero_one.line import best_threshold
-from linsep.zero_one.points import Mask, Points
+from linsep.zero_one.points import Points
 
 _SAME = 1e-14  # closer angles may be equal: their error is below 1e-15
 
@@ -32,7 +32,7 @@ class Best:
     """Smallest errors in units, and a mask of the points predicted positive."""
 
     errors: int
-    positive: Mask
+    positive: BoolArray
 
 
 def sweep(points: Points, deadline: float) -> Best | None:
@@ -58,7 +58,7 @@ class _Fan:
     """
 
     order: IntArray
-    ahead: Mask
+    ahead: BoolArray
     starts: IntArray
     ends: IntArray
 

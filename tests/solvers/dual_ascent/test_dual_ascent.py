@@ -403,7 +403,7 @@ def test_it_knows_when_it_is_slow():
     """Noisy labels, many rows per feature, a weak penalty: the gap is in the trace, for who takes over."""
     sample = plain(n=3000, d=10)
     problem = sample.problem(get("logistic"), 1e4)
-    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-8), patience=30.0)
+    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-8), budget=30.0)
     assert found.status is Status.WORKING_PRECISION and problem.passes < 100
     assert np.isfinite(found.W).all() and found.trace[-1].primal > found.trace[-1].dual >= 0.0
 

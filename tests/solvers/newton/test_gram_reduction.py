@@ -91,7 +91,7 @@ def test_whom_it_serves(n, d, storage, loss, takes):
 @pytest.mark.parametrize("loss", PARABOLAS)
 def test_ascent_gives_up_and_the_span_of_the_rows_goes_on(loss):
     problem = unscaled(80, 400).problem(get(loss), 1.0)
-    first = dual_cd.solve(problem, np.zeros(401), Stop(1e-6), patience=20.0)
+    first = dual_cd.solve(problem, np.zeros(401), Stop(1e-6), budget=20.0)
     assert first.status is Status.WORKING_PRECISION
     problem = unscaled(80, 400).problem(get(loss), 1.0)
     both = plan.ascent_then_primal(problem, np.zeros(401), Stop(1e-6), 0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, IntArray
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_exact, is_number
 from linsep.data.files.source import refuse
 from linsep.errors import BadInput, Refused
@@ -85,7 +85,7 @@ class Target:
         self._rows = 0  # rows of this file so far
         self._files = 0  # number of chunks of earlier files
 
-    def add(self, values: Any) -> npt.NDArray[np.intp]:
+    def add(self, values: Any) -> IntArray:
         """Append an arrow array and return the numbers of its rows that are left out."""
         pa = arrow()
         if pa.types.is_null(values.type):

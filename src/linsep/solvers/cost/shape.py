@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.arrays import FloatArray
+from linsep.arrays import IntArray
 from linsep.data import Dataset, Location
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -45,20 +44,6 @@ class Shape:
     def storage(self) -> str:
         """Prefix of the names of counts that depend on storage."""
         return "sparse " if self.sparse else ""
-
-
-def row_norms(problem: Problem) -> FloatArray:
-    """Squared norms |x_i|^2 of all rows. One pass."""
-    problem.passes += 1
-    norms = np.zeros(problem.data.n)
-
-    def fill(block: Any, out: FloatArray) -> None:
-        _kernels.row_norms(
-            block.rows, block.lo, block.hi, norms[block.first : block.first + block.rows.n]
-        )
-
-    problem.data.sum(fill, 1)
-    return norms
 
 
 def sampled_mean(problem: Problem) -> float:
@@ -128,13 +113,13 @@ _PROBED, _LONG, _MANY, _SPARSE = 64, 64, 100_000, 0.25
 _RELATED, _RELATED_ENTRIES = 16, 32_768
 
 
-def probed_rows(n: int, d: int) -> npt.NDArray[np.int64]:
+def probed_rows(n: int, d: int) -> IntArray:
     """Return the numbers of dense rows that ``correlation`` samples; empty if the data are too small to matter."""
     count = min(n, _PROBED) if d >= _RELATED and n * d >= _RELATED_ENTRIES else 0
     return n // max(1, count) * np.arange(count)
 
 
-def _probed_rows(data: Dataset) -> npt.NDArray[np.int64]:
+def _probed_rows(data: Dataset) -> IntArray:
     return probed_rows(0 if data.sparse else data.n, data.d)
 
 

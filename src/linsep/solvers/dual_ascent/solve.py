@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -46,29 +45,24 @@ def work(shape: Shape) -> Work:
     return {"native calls": 1.0, "visits": float(shape.n), visited: shape.kept * shape.entries}
 
 
-def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Return primal and dual value from the sums of a closing pass, as ``primal_dual`` in run.py does."""
-    return _kernels.closed_values(sums, theta, problem.lam, problem.fit_intercept)
-
-
 def solve(
     problem: Problem,
     theta: FloatArray,
     stop: Stop,
     epochs: int | None = None,
     seed: int = 0,
-    patience: float = math.inf,
+    budget: float = math.inf,
 ) -> Solution:
     """Run dual coordinate ascent until the gap closes.
 
-    It also stops at a limit of the user (with its status), after ``epochs``, or if more than ``patience`` epochs are
+    It also stops at a limit of the user (with its status), after ``epochs``, or if more than ``budget`` epochs are
     predicted (status WORKING_PRECISION). In the last case W is a good start for Newton's method if the gap, recorded in
     the last line of the trace, is below 0.3 of the objective.
     """
-    run = Run(problem, stop, _gap)
+    run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed, stop.tol)
     native, closed_at = ascent.native, 0
-    native.patience = patience
+    native.budget = budget
     native.most = -1 if epochs is None else epochs
     status = Status.WORKING_PRECISION
     try:

@@ -156,7 +156,7 @@ def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Ans
     weight = np.ones(n) if rows.weight is None else rows.weight
     span = gram_space.Span(loss, rows.K, rows.sigma, offset, weight, recipe.fit_intercept)
     table = _table(rows) if n > _FEW else None
-    patience = n / (_EPOCHS_SMOOTH if loss.smooth else _EPOCHS)
+    budget = n / (_EPOCHS_SMOOTH if loss.smooth else _EPOCHS)
     start = None
     for C in problem.Cs:
         lam = ElasticNet(C).l2
@@ -166,7 +166,7 @@ def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Ans
         if known is None and table is not None:
             reduced = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
             begin = np.zeros(reduced.order)
-            first = dual_ascent.solve(reduced, begin, Stop(tol), None, recipe.seed or 0, patience)
+            first = dual_ascent.solve(reduced, begin, Stop(tol), None, recipe.seed or 0, budget)
             if first.status is Status.CERTIFIED and isinstance(first.dual, Explicit):
                 u, b = first.dual.u, float(first.W[-1, 0])
                 if loss.smooth or u.max() >= loss.domain[1]:

@@ -27,7 +27,7 @@ from linsep.errors import NonFinite
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
-from linsep.problem.gram import symmetric
+from linsep.problem.gram import constant_columns, symmetric
 from linsep.solution import Linearised
 from linsep.solvers.linalg.factor import solve_spd_with_pivot
 from linsep.solvers.newton.directions import BLUR, SURE
@@ -184,13 +184,13 @@ class Grid:
         out: FloatArray,
         moments: FloatArray | None = None,
     ) -> None:
-        h, part, parts = block.row_state("curvature"), self._part_of(block), self.parts
+        h, part, parts = block.row_state("curvature"), block.own(self.part), self.parts
         _kernels.part_sweep(
             block.rows, block.targets, self._loss, lo, hi, part, parts, theta, out, h, moments
         )
 
     def _add_gram(self, block: Block, lo: int, hi: int, single: bool, out: FloatArray) -> None:
-        h, part = block.row_state("curvature"), self._part_of(block)
+        h, part = block.row_state("curvature"), block.own(self.part)
         _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
 
     def _base_at(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
@@ -205,15 +205,10 @@ class Grid:
         H = H.reshape(self.parts + 1, order, order)
         return Base(theta, sums[:, 0], sums[:, 1:], self.symmetrise(H), single)
 
-    def _part_of(self, block: Block) -> IntArray:
-        return self.part[block.first : block.first + block.rows.n]
-
     def symmetrise(self, H: FloatArray) -> FloatArray:
         """Fill both triangles of the Gram matrices of all parts; set constant columns to 0."""
         full = symmetric(H, self.problem.data.sparse)
-        # A constant column duplicates the intercept: after centring it is rounding noise.
-        total = full.sum(0)
-        noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
+        noise = constant_columns(full.sum(0), self.mu)
         full[:, noise] = 0.0
         full[:, :, noise] = 0.0
         return full
@@ -311,14 +306,14 @@ class Grid:
         slots = np.array([plan.c for plan in plans], dtype=np.int64)
 
         def add(block: Block, out: FloatArray) -> None:
-            mine = None if held is None else held[block.first : block.first + block.rows.n]
+            mine = None if held is None else block.own(held)
             _kernels.grid_closing(
                 block.rows,
                 block.targets,
                 self._loss,
                 block.lo,
                 block.hi,
-                self._part_of(block),
+                block.own(self.part),
                 B,
                 S,
                 ids,

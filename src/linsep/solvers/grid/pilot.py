@@ -19,7 +19,6 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers import sampling
-from linsep.solvers.cost.shape import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
 from linsep.solvers.linalg.factor import solve_spd
@@ -102,7 +101,8 @@ class Pilot:
         """Return N with E|r|^2 = e'N e for the sampling error r of H e: sum change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
         free = self._problem_at(np.inf)
         if self._squares is None:
-            self._squares = row_norms(free)
+            free.passes += 1
+            self._squares = free.data.row_norms()
         free.data.set_row_state(CURVATURE, change**2 * self._squares)
         return free.hessian(grid.mu, single=grid.single)
 

@@ -13,21 +13,19 @@ Unpenalised features and the intercept are eliminated from each quadratic model.
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray, IntArray
+from linsep.arrays import BoolArray, FloatArray, IntArray, embed
 from linsep.errors import Refused
-from linsep.interrupts import OutOfTime, checking, lapack
-from linsep.monitoring import note
+from linsep.interrupts import lapack
 from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem import Problem
-from linsep.problem.duality import balanced_v, group_values
+from linsep.problem.duality import balanced_v
 from linsep.problem.grouped import GroupProblem
-from linsep.solution import Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solution import Solution, Status, Stop
 from linsep.solvers.group.quadratic import minimise
-from linsep.solvers.run import LimitReached, linearised
+from linsep.solvers.run import LimitReached, Run, linearised
 
 NAME = "block-newton"
 ALL = 200  # number of features up to which the working set contains all
@@ -56,40 +54,28 @@ def solve(problem: GroupProblem, theta: FloatArray, stop: Stop, seed: int) -> So
             f"The {problem.loss.name} loss has a kink or is not convex, and with l1_ratio > 0 no solver takes it: use "
             "a smooth loss ('squared_hinge', 'huberised_hinge', 'logistic'; 'huber' for numbers) or l1_ratio=0."
         )
-    return _Run(problem, theta, stop).solve()
+    return _Iterate(problem, theta, stop).solve()
 
 
-class _Run:
-    """One run of the solver: point, dual point and trace."""
+class _Iterate:
+    """Current point and dual point of a run."""
 
     def __init__(self, problem: GroupProblem, theta: FloatArray, stop: Stop) -> None:
         self.problem, self.stop, self.theta = problem, stop, theta.copy()
-        self.began = time.perf_counter()
-        self.trace: list[TraceRecord] = []
+        self.run = Run(problem, stop)
         self.dual = linearised(self.theta, np.zeros_like(self.theta))
-        self.best: tuple[float, FloatArray, Linearised] | None = None
         self.free = problem.penalty.unpenalised(problem.data.d)
 
     def solve(self) -> Solution:
         """Solve on growing working sets until the gap closes."""
         status = Status.WORKING_PRECISION
         try:
-            with checking(self._check_limits):
+            with self.run.in_time():
                 if self._rounds():
                     status = Status.CERTIFIED
         except LimitReached as limit:
             status = limit.status
-        except OutOfTime:
-            status = Status.TIME_LIMIT
-        _, theta, dual = self.best or (math.inf, self.theta, self.dual)
-        return Solution(
-            W=theta.reshape(-1, 1).copy(),
-            dual=dual,
-            status=status,
-            passes=self.problem.passes,
-            seconds=time.perf_counter() - self.began,
-            trace=tuple(self.trace),
-        )
+        return self.run.solution(status, self.theta, self.dual)
 
     def _rounds(self) -> bool:
         penalty, d = self.problem.penalty, self.problem.data.d
@@ -119,30 +105,12 @@ class _Run:
 
     def _close(self) -> tuple[float, FloatArray]:
         """Return the relative gap of the current point and dual point, without rounding bound, and v. One pass."""
-        problem, penalty = self.problem, self.problem.penalty
-        sums = problem.losses.closing(self.theta, self.dual)
-        primal, lower = group_values(sums, self.theta, penalty, problem.fit_intercept)
-        lower = max(lower, 0.0)
-        gap = primal - lower
-        if math.isfinite(gap) and (self.best is None or gap <= self.best[0]):
-            self.best = gap, self.theta.copy(), self.dual
-        self._record(primal, lower)
-        return gap / max(abs(primal), 1e-300), balanced_v(
-            sums, problem.data.d, problem.fit_intercept
-        )
-
-    def _record(self, primal: float, lower: float) -> None:
-        scale, passes = self.problem.penalty.scale, self.problem.passes
-        seconds = time.perf_counter() - self.began
-        self.trace.append(TraceRecord(passes, seconds, scale * primal, scale * lower))
-        note(passes, scale * primal, scale * lower)
-
-    def _check_limits(self) -> None:
-        stop = self.stop
-        if stop.time_limit is not None and time.perf_counter() - self.began >= stop.time_limit:
-            raise LimitReached(Status.TIME_LIMIT)
-        if stop.max_passes is not None and self.problem.passes >= stop.max_passes:
-            raise LimitReached(Status.PASS_LIMIT)
+        problem = self.problem
+        self.run.close(self.theta, self.dual)
+        sums = self.run.last_sums
+        primal, lower = problem.values(self.theta, sums)
+        v = balanced_v(sums, problem.data.d, problem.fit_intercept)
+        return (primal - lower) / max(abs(primal), 1e-300), v
 
     def _fit(self, features: IntArray, precision: float) -> None:
         """Make proximal Newton steps on these features, and store the final point and its dual point.
@@ -151,18 +119,18 @@ class _Run:
         that a step with second derivatives is short or does not decrease P. Rows beyond the margin of a flat loss have
         no curvature either: after short steps the model is damped (Levenberg and Marquardt) until full ones decrease P.
         """
-        part = _Part(self.problem, features)
+        part, d = _Part(self.problem, features), self.problem.data.d
         theta = np.append(self.theta[features], self.theta[-1])
         hold = left = int(part.straight)
         value, g = part.value_gradient(theta, float(left > 0))
         fine, fell = max(FINE, FINER * precision), True
         for _ in range(STEPS):
-            self._check_limits()
+            self.run.check_limits()
             delta, decrement = part.step(theta, g, fine)
             if not left and math.isfinite(decrement):
-                self.dual = linearised(self._embed(theta, features), self._embed(delta, features))
+                self.dual = linearised(embed(theta, features, d), embed(delta, features, d))
             length, trial, new, g = part.advance(theta, value, delta, decrement)
-            self.problem.losses.passes += 2.0 * len(features) / max(1, self.problem.data.d)
+            self.problem.losses.passes += 2.0 * len(features) / max(1, d)
             before, fell = fell, new < value
             near = new <= value + precision * abs(
                 value
@@ -182,13 +150,8 @@ class _Run:
                 break
             if secant or left or not fell:
                 value, g = part.value_gradient(theta, float(left > 0))
-        self.theta = self._embed(theta, features)
+        self.theta = embed(theta, features, d)
         part.close()
-
-    def _embed(self, theta: FloatArray, features: IntArray) -> FloatArray:
-        out = np.zeros(self.problem.data.d + 1)
-        out[features], out[-1] = theta[:-1], theta[-1]
-        return out
 
 
 class _Part:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -43,12 +42,7 @@ def points(run: Run[Problem], seed: int) -> Iterator[tuple[FloatArray, FloatArra
         problem.passes += soft.passes + 1.0
         assert isinstance(found.dual, Explicit)
         alpha = C * found.dual.u if data.weight is None else C * data.weight * found.dual.u
-        mass = data.sign * alpha
-        v = data.sum(
-            lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, mass, out),  # noqa: B023
-            soft.order,
-        )
-        yield alpha, v[:-1]
+        yield alpha, data.combine(data.sign * alpha)[:-1]
         run.check_limits()
         if found.status is not Status.CERTIFIED:
             return

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,13 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior.central_path import Path
-from linsep.solvers.interior.crossover import cross_over, crossable
-from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX
-from linsep.solvers.interior.start import exact_fit, squared_start
+from linsep.solvers.interior.kinked import follow
+from linsep.solvers.interior.start import exact_fit, flat_answer, squared_start
 from linsep.solvers.interior.vertex import solve_through
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.run import LimitReached, Run, begin
 
 NAME = "absolute-rows"
-ROUNDS = 3  # attempts to cross over
 # A coefficient whose dual variable is inside its interval is set to 0 if it contributes at most this share to scores.
 VANISHED = 1e-11
 LARGE_COLUMN = 1e5  # value of the constant column if l2 > 0, in units of the largest mean |x_j|
@@ -85,7 +84,7 @@ class _Extended:
             need = need - shift * sign
             column = LARGE_COLUMN * max(1.0, float(sizes.max(initial=0.0))) if given.lam else 1.0
         extra = data.d if l1 else 0
-        X = _stack(data.X, len(terms), column, extra)
+        X = stack(data.X, len(terms), column, extra)
         reach = max(map(abs, given.loss.domain)) * mass * sizes
         rows = Memory(
             X,
@@ -135,7 +134,7 @@ def vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.asarray(data.sign), offset, weight
 
 
-def _stack(X: Any, copies: int, column: float, units: int) -> Any:
+def stack(X: Any, copies: int, column: float = 0.0, units: int = 0) -> Any:
     """Stack ``copies`` of X, with a constant column if ``column`` is not 0, and ``units`` unit vectors."""
     sparse = sp.issparse(X)
     if column:
@@ -178,65 +177,15 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     return run.solution(status, theta, nothing)
 
 
-def flat_answer(problem: Problem) -> FloatArray | None:
-    """Return w = 0 with an intercept at which every loss is 0, which is optimal; None if there is none."""
-    data, loss = problem.data, problem.loss
-    sign, offset, weight = vectors(data)
-    live = weight > 0.0
-    need = (sign * (zero_margin(loss) - offset))[live]
-    b = 0.0
-    if problem.fit_intercept and len(need):
-        b = float(need.min() + 0.5 * (need.max() - need.min()))
-    zero = not loss.value(sign[live] * b + offset[live]).any()
-    return np.append(np.zeros(data.d), b) if zero else None
-
-
 def _attempt(run: Run[Problem], rows: _Extended) -> bool:
     """Follow the central path and cross over to the vertex; return whether the gap closed."""
+
+    def close(theta: FloatArray, u: FloatArray) -> bool:
+        return run.close(rows.coefficients(theta, u), rows.dual(u))
+
     path = Path(run, rows.problem, rows.linear, rows.constant)
-    try:
-        return _iterate(run, path, rows)
-    except LimitReached:
-        if np.isfinite(path.theta).all():
-            _close(run, rows, path.theta, path.dual())
-        raise
-
-
-def _close(run: Run[Problem], rows: _Extended, theta: FloatArray, u: FloatArray) -> bool:
-    return run.close(rows.coefficients(theta, u), rows.dual(u))
-
-
-def _iterate(run: Run[Problem], path: Path, rows: _Extended) -> bool:
-    target = min(0.1 * run.stop.tol, CROSSOVER_GAP) if crossable(path) else 0.1 * run.stop.tol
     start = squared_start(rows.problem, np.zeros(rows.problem.order))
-    path.place(start)
-    falling = path.descend(target)
-    if not falling and not path.gap <= 1e-3 * abs(path.value):
-        path.place(np.zeros_like(start), 0.5 * path.width * float(np.abs(path.v).mean()))
-        falling = path.descend(target)
-    if not np.isfinite(path.theta).all():
-        return False
-    closed = False
-    for _ in range(ROUNDS):
-        vertex, enough = _finish(run, path, rows)
-        closed = closed or enough
-        if vertex or not falling:
-            break
-        target *= 1e-2
-        falling = path.descend(target, 10)
-    return closed
-
-
-def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]:
-    """Close at the vertex if crossover finds it, else at the iterate; return whether exact and whether closed."""
-    u = path.dual()
-    if crossable(path):
-        right, theta, vertex = cross_over(path, path.theta, u)
-        if right and _close(run, rows, _polish(rows.problem, theta, vertex), vertex):
-            assert run.best is not None
-            scale = run.problem.penalty.scale
-            return scale * run.best[0] <= VERTEX * run.trace[-1].primal, True
-    return False, _close(run, rows, path.theta, u)
+    return follow(path, start, 0.1, close, exact=True, polish=partial(_polish, rows.problem))
 
 
 def _polish(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:

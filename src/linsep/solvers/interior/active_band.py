@@ -168,12 +168,7 @@ class Band:
         kink = zero_margin(self.loss)
         offset = 0.0 if part.offset is None else part.offset
         self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
-        self.linear = self.linear - part.sum(
-            lambda b, out: _kernels.combine(
-                b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out
-            ),
-            self.problem.order,
-        )
+        self.linear = self.linear - part.combine(mass)
 
     def admit(self, wrong: Wrong) -> None:
         """Add fixed rows to the band."""

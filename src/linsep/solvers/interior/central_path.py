@@ -99,8 +99,9 @@ class Path(PredictorCorrector):
         v = self.v
 
         def add(b: Block, out: FloatArray) -> None:
-            part = v[b.first : b.first + b.rows.n]
-            _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, self.theta, part, out)
+            _kernels.kink_margins(
+                b.rows, b.targets, self.loss, b.lo, b.hi, self.theta, b.own(v), out
+            )
 
         return float(self.problem.data.sum(add, 1)[0])
 

@@ -54,12 +54,7 @@ def _gap(path: Path, theta: FloatArray, u: FloatArray, v: FloatArray) -> float:
     data, lam = path.problem.data, path.problem.lam
     weight = np.ones(data.n) if data.weight is None else data.weight
     mass = weight * data.sign * u
-    sums = path.linear + data.sum(
-        lambda b, out: _kernels.combine(
-            b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out
-        ),
-        path.problem.order,
-    )
+    sums = path.linear + data.combine(mass)
     r = sums[:-1] - lam * theta[:-1]
     room = (path.high - u) * np.maximum(-v, 0.0) + (u - path.low) * np.maximum(v, 0.0)
     gap = dot(weight, room) + 0.5 * dot(r, r) / lam

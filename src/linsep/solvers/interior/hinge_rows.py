@@ -15,10 +15,8 @@ References: Ho and Lin, Large-scale linear support vector regression, 2012 (coor
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
 from linsep.data import Memory
@@ -26,6 +24,7 @@ from linsep.losses import Hinge, Loss, zero_margin
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior import absolute_rows
+from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.run import LimitReached, Run
 
 NAME = "hinge-rows"
@@ -65,7 +64,7 @@ def _hinges(given: Problem, parts: list[tuple[float, float, float]]) -> Problem:
     sign, offset, weight = absolute_rows.vectors(given.data)
     need = zero_margin(given.loss) - offset  # r = need - sign z
     rows = Memory(
-        _stacked(given.data.X, len(parts)),
+        absolute_rows.stack(given.data.X, len(parts)),
         np.concatenate([side * sign for side, _, _ in parts]),
         np.concatenate([1.0 - side * (need - c) for side, _, c in parts]),
         np.concatenate([a * weight for _, a, _ in parts]),
@@ -75,16 +74,10 @@ def _hinges(given: Problem, parts: list[tuple[float, float, float]]) -> Problem:
     return Problem(Hinge(), given.penalty, rows, given.fit_intercept)
 
 
-def _stacked(X: Any, copies: int) -> Any:
-    if copies == 1:
-        return X
-    return sp.vstack([X] * copies, format="csr") if sp.issparse(X) else np.vstack([X] * copies)
-
-
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, method: Method) -> Solution:
     """Minimise with a solver for the hinge."""
     run, n = Run(problem, stop), problem.data.n
-    flat, dual = absolute_rows.flat_answer(problem), Explicit(np.zeros(n))
+    flat, dual = flat_answer(problem), Explicit(np.zeros(n))
     if flat is not None and run.close(flat, dual):
         return run.solution(Status.CERTIFIED, flat, dual)
     try:

@@ -11,6 +11,8 @@ Gram matrix, it is repeated with a penalty on directions along which no score ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from linsep import _kernels
@@ -29,9 +31,13 @@ from linsep.solvers.run import SAFETY, LimitReached, Run, begin
 
 CROSSOVER_GAP = 1e-9  # relative gap below which the free rows are usually identified
 VERTEX = 1e-11  # relative gap above which a vertex is not optimal
+ROUNDS = 3  # attempts to cross over
 NO_POINT = 3  # native status: no point found
 ROUGH = 1e-4  # tol from which the first iterate that meets it is returned
 DIRECT = 1000  # largest order of a Gram matrix of the features, if that of the rows fails
+
+Close = Callable[[FloatArray, FloatArray], bool]
+Polish = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def covers(loss: Loss | CoupledLoss) -> bool:
@@ -67,65 +73,80 @@ def work(shape: Shape) -> Work:
     return {**reads, kind + "gram": shape.pairs, "factors": d**3 / 3.0}
 
 
-def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
-    """Close at the crossover solution if found, else at the iterate; return whether exact and whether closed."""
-    u = path.dual()
-    if crossable(path):
-        right, theta, vertex = cross_over(path, path.theta, u)
-        if right and run.close(theta, Explicit(feasible(path.problem, vertex))):
-            assert run.best is not None
-            return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True
-    return False, run.close(path.theta, Explicit(feasible(path.problem, u)))
-
-
 def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None) -> bool:
     """Run the method on all rows from theta, and from 0 if that fails; return whether the gap closed."""
-    path = Path(run, run.problem, null=null)
+    problem = run.problem
+
+    def close(point: FloatArray, u: FloatArray) -> bool:
+        return run.close(point, Explicit(feasible(problem, u)))
+
+    return follow(Path(run, problem, null=null), theta, 0.3, close, problem.lam == 0.0)
+
+
+def follow(
+    path: Path,
+    theta: FloatArray,
+    share: float,
+    close: Close,
+    exact: bool,
+    polish: Polish = lambda theta, u: theta,
+) -> bool:
+    """Follow the path from theta, and from 0 if that fails, and cross over; return whether the gap closed.
+
+    ``share`` is the gap to reach without crossover, relative to tol. ``close`` closes at a point of the path and its
+    dual variables, after ``polish`` if the point is a crossover solution. If ``exact``, the result should be a vertex:
+    a gap below tol does not suffice.
+    """
+    tol = path.run.stop.tol
+    target = min(0.1 * tol, CROSSOVER_GAP) if crossable(path) else share * tol
     try:
-        return _iterate(run, path, theta)
+        path.place(theta)
+        if tol >= ROUGH and not exact and _close_loosely(path, close):
+            return True
+        falling = path.descend(target)
+        if not falling and not path.gap <= 1e-3 * abs(path.value):
+            path.place(np.zeros_like(theta), 0.5 * path.width * float(np.abs(path.v).mean()))
+            falling = path.descend(target)
+        if not np.isfinite(path.theta).all():
+            return False
+        closed = False
+        for _ in range(ROUNDS):
+            at_vertex, enough = _finish(path, close, exact, polish)
+            closed = closed or enough
+            if at_vertex or (closed and not exact) or not falling:
+                break
+            target *= 1e-2
+            falling = path.descend(target, 10)
+        return closed
     except LimitReached:
         if np.isfinite(path.theta).all():
-            run.close(path.theta, Explicit(feasible(run.problem, path.dual())))
+            close(path.theta, path.dual())
         raise
 
 
-def _close_loosely(run: Run[Problem], path: Path) -> bool:
+def _close_loosely(path: Path, close: Close) -> bool:
     """Close at the first iterate that meets tol, with snapped dual variables; return whether the gap closed.
 
     Snapping (``Path.snap_dual``) makes the support as small as at the optimum, and usually the gap smaller.
     """
     for share in (4.0, 0.5):
-        if not path.descend(share * run.stop.tol):
+        if not path.descend(share * path.run.stop.tol):
             return False
-        if run.close(path.theta, Explicit(feasible(run.problem, path.snap_dual()))):
+        if close(path.theta, path.snap_dual()):
             return True
     return False
 
 
-def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
-    tol = run.stop.tol
-    target = min(0.1 * tol, CROSSOVER_GAP) if crossable(path) else 0.3 * tol
-    path.place(theta)
-    if tol >= ROUGH and run.problem.lam > 0.0 and _close_loosely(run, path):
-        return True
-    falling = path.descend(target)
-    if not falling and not path.gap <= 1e-3 * abs(path.value):
-        path.place(np.zeros_like(theta), 0.5 * path.width * float(np.abs(path.v).mean()))
-        falling = path.descend(target)
-    if not np.isfinite(path.theta).all():
-        return False
-    closed = False
-    for _ in range(3):
-        at_vertex, enough = _finish(run, path)
-        closed = closed or enough
-        # Without a penalty the result should be a vertex: a gap below tol does not suffice.
-        if at_vertex or (closed and run.problem.lam > 0.0):
-            return True
-        if not falling:
-            break
-        target *= 1e-2
-        falling = path.descend(target, 10)
-    return closed
+def _finish(path: Path, close: Close, exact: bool, polish: Polish) -> tuple[bool, bool]:
+    """Close at the crossover solution if found, else at the iterate; return whether exact and whether closed."""
+    u, run = path.dual(), path.run
+    if crossable(path):
+        right, theta, vertex = cross_over(path, path.theta, u)
+        if right and close(polish(theta, vertex), vertex):
+            assert run.best is not None
+            gap = run.problem.penalty.scale * run.best[0]
+            return not exact or gap <= VERTEX * run.trace[-1].primal, True
+    return False, close(path.theta, u)
 
 
 def solve_from_starts(run: Run[Problem], theta: FloatArray) -> bool:

@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.data import Block, Location
+from linsep.data import Location
 from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.duality import dot
@@ -63,25 +62,13 @@ class _Path(PredictorCorrector):
 
     def _signed_scores(self, theta: FloatArray) -> FloatArray:
         """Signed scores sigma (x.w + b) of all rows. One pass."""
-        z = np.empty(self.problem.data.n)
-
-        def add(b: Block, out: FloatArray) -> None:
-            part = slice(b.first + b.lo, b.first + b.hi)
-            _kernels.scores(b.rows, b.lo, b.hi, theta, z[part])
-
         self.problem.passes += 1
-        self.problem.data.sum(add, 1)
-        return z * self._sign
+        return self.problem.data.scores(theta) * self._sign
 
     def _combine(self, a: FloatArray) -> FloatArray:
         """Return sum a sigma (x, 1) over the rows. One pass."""
-        mass = a * self._sign
-
-        def add(b: Block, out: FloatArray) -> None:
-            _kernels.combine(b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out)
-
         self.problem.passes += 1
-        out: FloatArray = self.problem.data.sum(add, self.problem.order)
+        out = self.problem.data.combine(a * self._sign)
         if not self.problem.fit_intercept:
             out[-1] = 0.0
         return out

@@ -74,15 +74,19 @@ def flat_answer(problem: Problem) -> FloatArray | None:
     if data.location is Location.CLUSTER and problem.loss.domain[0] == 0.0 and data.counts().all():
         return None  # both classes have weight: avoids copying vectors of length n to the client
     live = slice(None) if data.weight is None else data.weight > 0.0
-    sign = data.sign[live]
-    need = np.full(len(sign), zero_margin(problem.loss))
-    if data.offset is not None:
-        need -= data.offset[live]
+    sign, offset = data.sign[live], 0.0 if data.offset is None else data.offset[live]
+    need = zero_margin(problem.loss) - offset + np.zeros(len(sign))
+    one_sided = problem.loss.domain[0] == 0.0
     b = 0.0
-    if len(sign) and problem.fit_intercept and (sign == sign[0]).all():
-        b = float(sign[0] * max(0.0 if problem.loss.domain[0] == 0.0 else -np.inf, need.max()))
-    enough = sign * b == need if problem.loss.domain[0] < 0.0 else sign * b >= need
-    return np.append(np.zeros(data.d), b) if enough.all() else None
+    if problem.fit_intercept and len(sign):
+        if not one_sided:
+            least, most = float((sign * need).min()), float((sign * need).max())
+            b = least + 0.5 * (most - least)
+        elif (sign == sign[0]).all():
+            b = float(sign[0] * max(0.0, need.max()))
+    enough = sign * b >= need if one_sided else sign * b == need
+    zero = enough | (problem.loss.value(sign * b + offset) == 0.0)
+    return np.append(np.zeros(data.d), b) if zero.all() else None
 
 
 def exact_fit(problem: Problem, value: float) -> FloatArray | None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, stack_rows
+from linsep.arrays import FloatArray, IntArray, stack_rows
 from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
@@ -22,15 +21,13 @@ from linsep.solvers.interior.central_path import Path, native_loss
 from linsep.solvers.interior.start import squared_start
 from linsep.solvers.run import Run
 
-Rows = npt.NDArray[np.int64]
-
 TOL = 1e-3  # relative gap of the pilot; each further digit costs an iteration or two
 _SAMPLE = 2000  # rows from which medians are computed
 _NORMAL = 1.4826  # standard deviation of a normal variable / its median absolute deviation
 # Tails are heavy if the first share of the rows has more than the second share of sum q^2.
 _TOP, _HEAVY = 0.01, 0.15
 _MOVED = 0.99  # quantile of the changes of the margins
-# Rows from which the density at the kink is estimated: share of all, and at least per feature.
+# IntArray from which the density at the kink is estimated: share of all, and at least per feature.
 _LOCAL, _LOCAL_ROWS = 0.1, 3
 _DEVIATIONS = 2.3  # half the width of a band, in standard deviations of the error of theta
 _SALT = np.uint64(0x9E3779B97F4A7C15)
@@ -41,10 +38,10 @@ class Thinning:
     """Sampling of a band: rows at random from each class, and the rows that belong to every sample."""
 
     rates: tuple[float, float]  # sampling rates of the classes with sign -1 and +1
-    always: Rows
+    always: IntArray
     seed: int
 
-    def of(self, rows: Rows, sign: FloatArray) -> tuple[Rows, FloatArray]:
+    def of(self, rows: IntArray, sign: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the positions in ``rows`` of the sampled rows, and how many rows each represents."""
         rate = np.where(sign > 0.0, self.rates[1], self.rates[0])
         if len(self.always):
@@ -54,7 +51,7 @@ class Thinning:
         return taken, 1.0 / rate[taken]
 
 
-def _uniform(rows: Rows, seed: int) -> FloatArray:
+def _uniform(rows: IntArray, seed: int) -> FloatArray:
     """Pseudorandom numbers in [0, 1) that depend only on the row number and the seed (splitmix64)."""
     z = (rows.astype(np.uint64) + np.uint64(seed + 1)) * _SALT
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -94,7 +91,7 @@ class Pilot:
         q: FloatArray = np.sqrt(1.0 + X**2 @ self.scale)
         return q
 
-    def _heavy(self, q: FloatArray) -> Rows:
+    def _heavy(self, q: FloatArray) -> IntArray:
         """Return the rows with the largest q, about half as many as the pilot has, if tails are heavy. One pass."""
         falling = np.sort(q)[::-1]
         top = falling[: max(1, int(_TOP * len(q)))]
@@ -106,7 +103,7 @@ class Pilot:
         mu, scale = self.mu, self.scale
         nowhere = np.zeros(problem.order)
 
-        def add(b: Block, out: FloatArray) -> tuple[Rows]:
+        def add(b: Block, out: FloatArray) -> tuple[IntArray]:
             n = b.rows.n
             u, some = np.zeros(n), np.zeros(2 * len(nowhere) + 3)
             targets = _kernels.Targets(np.ones(n), None, None)  # v = -1 everywhere
@@ -140,8 +137,7 @@ class Pilot:
         kernel = native_loss(problem.loss)
 
         def add(b: Block, sums: FloatArray) -> None:
-            part = out[b.first : b.first + b.rows.n]
-            _kernels.kink_margins(b.rows, b.targets, kernel, b.lo, b.hi, theta, part, sums)
+            _kernels.kink_margins(b.rows, b.targets, kernel, b.lo, b.hi, theta, b.own(out), sums)
 
         sample.sum(add, 1)
         return out
@@ -193,7 +189,7 @@ class Pilot:
         found = _DEVIATIONS * float(np.quantile(np.sqrt(np.abs(squares)) / self._q[some], 0.9))
         return found if np.isfinite(found) else 0.0
 
-    def _whiten(self, rows: Rows) -> FloatArray:
+    def _whiten(self, rows: IntArray) -> FloatArray:
         X = np.asarray(self._sample.X[rows], np.float64)
         return np.hstack([(X - self.mu) * np.sqrt(self.scale), np.ones((len(X), 1))])
 
@@ -221,11 +217,11 @@ def _robust(sample: Dataset, centred: bool) -> tuple[FloatArray, FloatArray]:
     ) ** 2
 
 
-def _concatenate(found: list[tuple[Rows]]) -> Rows:
+def _concatenate(found: list[tuple[IntArray]]) -> IntArray:
     return np.concatenate([rows for (rows,) in found])
 
 
-def merge_rows(a: Memory, b: Memory, order: Rows) -> Memory:
+def merge_rows(a: Memory, b: Memory, order: IntArray) -> Memory:
     """Concatenate the rows of a and b, and permute them by ``order``."""
     columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
     both = map(stack_rows, zip(*columns, strict=True))

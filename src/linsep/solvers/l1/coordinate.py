@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, embed
 from linsep.data import Block, Dataset
 from linsep.data.memory import kernel_rows, readable
 from linsep.interrupts import slices
@@ -102,12 +102,7 @@ class Stored:
             v = np.empty(self.data.d)
             _kernels.list_dots(self._sparse, self._all, a, v)
             return v
-
-        def add(block: Block, out: FloatArray) -> None:
-            part = a[block.first : block.first + block.rows.n]
-            _kernels.combine(block.rows, block.lo, block.hi, part, out)
-
-        return self.data.sum(add, self.data.d + 1)[:-1]
+        return self.data.combine(a)[:-1]
 
 
 class Columns:
@@ -191,9 +186,9 @@ class Columns:
         )
         problem.passes += share * (2 * steps + sweeps + gradients)
         self.unfinished += many_steps and status == _UNFINISHED
-        for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
-            whole[:] = 0.0
-            whole[chosen], whole[-1] = part[:-1], part[-1]
+        self.theta, self.base, self.step = (
+            embed(part, chosen, problem.data.d) for part in (at, base, step)
+        )
         if status == _CLOSED:
             return status, max(gap, 0.0)  # rounding may put the lower bound above P
         return status, gap if gap > 0.0 else np.inf  # 0: no bound was found

@@ -23,7 +23,7 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, TrialPoint, dot
-from linsep.solvers.linalg.factor import solve_spd
+from linsep.solvers.linalg.factor import eliminate_intercept, solve_spd
 from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
 
@@ -77,11 +77,9 @@ def direction(
     w = theta[:-1]
     cross, corner = H[:-1, -1], float(H[-1, -1])
     q = g[:-1] - mu * g[-1]
-    S = H[:-1, :-1]
     if corner > 0.0:
-        S = S - np.outer(cross, cross) / corner
         q = q - cross * (g[-1] / corner)
-    S = np.ascontiguousarray(S)
+    S = np.ascontiguousarray(eliminate_intercept(H))
     if penalty.l2 == 0.0:
         at = np.arange(len(S))
         S[at, at] *= 1.0 + _TINY

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, embed
 from linsep.data import Location
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
@@ -170,7 +170,7 @@ def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
             goal = max(goal, 0.25 * relative)
         found = _solve_on(problem, chosen, theta, goal, run, seed, mu)
         theta, base, step = (
-            _full(problem, chosen, x) for x in (found.theta, found.base, found.step)
+            embed(x, chosen, problem.data.d) for x in (found.theta, found.base, found.step)
         )
         if run.close(theta, linearised(base, step), found.sums if every else None):
             return True
@@ -285,10 +285,3 @@ def _solve_on(
         problem.passes += share * (sub.passes - before) + 1.0
         sub.data.close()
     return found
-
-
-def _full(problem: Problem, chosen: IntArray, part: FloatArray) -> FloatArray:
-    out = np.zeros(problem.order)
-    out[chosen] = part[:-1]
-    out[-1] = part[-1]
-    return out

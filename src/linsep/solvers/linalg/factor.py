@@ -22,6 +22,13 @@ NATIVE_ORDER = 1000
 NULL_EIGENVALUE = 1e-13
 
 
+def eliminate_intercept(H: FloatArray) -> FloatArray:
+    """Return the matrix of the weights with the intercept, the last variable, eliminated (Schur complement)."""
+    S: FloatArray = H[:-1, :-1]
+    cross, corner = H[:-1, -1], H[-1, -1]
+    return S - np.outer(cross, cross) / corner if corner > 0.0 else S
+
+
 class Factor:
     """Jacobi-scaled Cholesky factor of a symmetric positive semidefinite matrix.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, embed
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
@@ -148,13 +148,7 @@ def _solve_on(
     found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check, centre).solve(tol)
     problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)
     rows.close()
-
-    def full(part: FloatArray) -> FloatArray:
-        out = np.zeros_like(W)
-        out[chosen], out[-1] = part[:-1], part[-1]
-        return out
-
-    return _Point(full(found.W), full(found.base), full(found.step))
+    return _Point(*(embed(part, chosen, data.d) for part in (found.W, found.base, found.step)))
 
 
 class _ProxNewton:

@@ -14,7 +14,7 @@ from linsep.data import Location, Memory
 from linsep.errors import SeparableData
 from linsep.problem.coupled import CoupledProblem
 from linsep.separability import Inseparable, Separable, decide
-from linsep.solvers.linalg.minimum_norm import null_space
+from linsep.solvers.linalg.minimum_norm import NullDirections
 
 MAX_FEATURES = 4000  # largest number of features for which the null space of the rows is computed
 MAX_ENTRIES = (
@@ -121,20 +121,5 @@ def minimum_norm(problem: CoupledProblem, W: FloatArray) -> FloatArray:
     mu = problem.centre()
     if not 0 < problem.data.d <= MAX_FEATURES:
         return W
-    W = W.copy()
     H = problem.own_blocks(problem.curvatures().sum(axis=0, keepdims=True), mu)[0]
-    S = H[:-1, :-1]
-    if problem.fit_intercept and H[-1, -1] > 0:
-        shift = H[:-1, -1] / H[-1, -1]
-        S = S - np.outer(shift, H[:-1, -1])
-        mu = mu + shift
-    # Exclude columns that are constant up to rounding: their variance is noise relative to their mean square.
-    varies = np.diag(S) > 1e-14 * np.diag(H)[:-1] + 1e-28 * H[-1, -1] * mu**2
-    away = np.where(varies[:, None], 0.0, W[:-1])
-    if varies.any():
-        N = null_space(S[np.ix_(varies, varies)])
-        away[varies] = N @ (N.T @ W[:-1][varies])
-    W[:-1] -= away
-    if problem.fit_intercept:
-        W[-1] += mu @ away
-    return W
+    return NullDirections(H, mu, problem.fit_intercept).remove(W)

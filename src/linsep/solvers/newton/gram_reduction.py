@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.data import Block, Memory
+from linsep.data import Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
@@ -105,12 +104,7 @@ def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
 def _combine(problem: Problem, mass: FloatArray) -> FloatArray:
     """Return sum mass x~ over the rows. One pass."""
     problem.passes += 1
-
-    def add(b: Block, out: FloatArray) -> None:
-        part = mass[b.first : b.first + b.rows.n]
-        _kernels.combine(b.rows, b.lo, b.hi, part, out)
-
-    return problem.data.sum(add, problem.order)
+    return problem.data.combine(mass)
 
 
 def solve(run: Run[Problem], attempt: Attempt) -> bool:

@@ -24,7 +24,7 @@ from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, prices
-from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.linalg.factor import Factor, eliminate_intercept
 from linsep.solvers.newton.directions import REPAIRABLE, Preconditioner, truncated_work
 
 FACTOR = 12.0  # largest ratio between the curvature of a row and its value in M
@@ -113,13 +113,18 @@ class LazyHessian:
         """Factorise M; recompute it in double precision if the smallest pivot is too small for single precision."""
         assert self._mu is not None
         if self._single and np.isfinite(self._sums).all():
-            factor = Factor(self._schur(problem), definite=True)
+            factor = self._factor_of(problem)
             if factor.least > REPAIRABLE:
                 return factor
         if self._single:
             self._single = False
             self._sums = problem.gram(self._weights, self._mu)
-        return Factor(self._schur(problem), definite=True)
+        return self._factor_of(problem)
+
+    def _factor_of(self, problem: Problem) -> Factor:
+        assert self._mu is not None
+        H = problem.hessian_of(self._sums, self._mu)
+        return Factor(eliminate_intercept(H), definite=True)
 
     def _gram(self, problem: Problem, weights: FloatArray) -> FloatArray:
         """Gram matrix of the rows with nonzero weight; if they are few, from a copy instead of a pass."""
@@ -141,12 +146,3 @@ class LazyHessian:
                 self._single,
             )
         return out.reshape(problem.order, problem.order)
-
-    def _schur(self, problem: Problem) -> FloatArray:
-        """Return M for the weights, with the intercept eliminated (Schur complement)."""
-        assert self._mu is not None
-        H = problem.hessian_of(self._sums, self._mu)
-        S = H[:-1, :-1]
-        if problem.fit_intercept and H[-1, -1] > 0:
-            S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
-        return S

@@ -21,7 +21,7 @@ from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import minimum_norm
-from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.linalg.factor import Factor, eliminate_intercept
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
@@ -156,7 +156,7 @@ class PilotHessian:
 
     def promises(self, some: Problem, mu: FloatArray) -> bool:
         """Return whether the squared correlations of a feature with all others sum to more than ``CORRELATED``."""
-        S = _eliminate(some, some.hessian(mu, single=True))
+        S = eliminate_intercept(some.hessian(mu, single=True))
         scale = 1.0 / np.sqrt(np.maximum(np.diag(S), some.lam))
         S = S * scale * scale[:, None]
         own = 1.0 - some.lam * scale * scale  # diagonal without the penalty
@@ -175,11 +175,11 @@ class PilotHessian:
         if self._single:
             H = sub.hessian(mu, single=True)
             if np.isfinite(H).all():
-                self._factor = Factor(_eliminate(sub, H), definite=True)
+                self._factor = Factor(eliminate_intercept(H), definite=True)
                 if self._factor.least > REPAIRABLE:
                     return
             self._single = False
-        self._factor = Factor(_eliminate(sub, sub.hessian(mu)), definite=True)
+        self._factor = Factor(eliminate_intercept(sub.hessian(mu)), definite=True)
 
     def __call__(self, problem: Problem) -> Preconditioner:
         assert self._factor is not None
@@ -187,14 +187,6 @@ class PilotHessian:
 
     def renew(self, problem: Problem, products: int) -> None:
         """Return None: the factor stays the same during a step."""
-
-
-def _eliminate(problem: Problem, H: FloatArray) -> FloatArray:
-    """Return the Hessian of the weights with the intercept eliminated (Schur complement)."""
-    S: FloatArray = H[:-1, :-1]
-    if problem.fit_intercept and H[-1, -1] > 0:
-        S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
-    return S
 
 
 class Adaptive:
