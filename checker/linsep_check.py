@@ -41,6 +41,7 @@ ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 ROUNDOFF = Fraction(1, 2**53)
 #: Without a penalty, an objective of at most tol times this share of the zero model\'s is an exact fit.
 EXACT_FIT = Fraction(1, 10**6)
+UNDERFLOW = Fraction(1, 2**1068)  # a few times what is lost where an objective underflows
 #: Newton steps on the dual of a smooth loss, as long as each improves the bound.
 STEPS = 30
 #: Shares by which all dual variables are moved towards 0; the bound loses no more than that.
@@ -1556,7 +1557,8 @@ def check_claim(claim, problem, proof, tol):
     """Whether each number of a certificate that agrees with itself is true."""
     primal, dual, gap = (Fraction(claim[name]) for name in ("primal", "dual", "gap"))
     slack = Fraction(claim["rounding"]) + 64 * ROUNDOFF * proof.high
-    if not proof.low - slack <= primal <= proof.high + slack:
+    stated = Fraction(claim["rounding"]) + 2 * ROUNDOFF * primal + UNDERFLOW
+    if not proof.low - stated <= primal <= proof.high + stated:
         raise Rejected(f"the objective is {show(proof.high)}, the certificate says {show(primal)}")
     if dual > proof.high:
         raise Rejected(

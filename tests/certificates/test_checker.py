@@ -651,3 +651,15 @@ def test_huge_targets_with_an_absolute_penalty(tmp_path):
     assert model.certificate_.certified
     linsep.save(model, tmp_path / "model.linsep")
     assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, t))[0] == 0
+
+
+def test_a_row_is_missed_if_its_loss_exceeds_the_rounding_claimed(tmp_path):
+    """The last row holds 5.7e-15 of the objective, the claim states a rounding of 5.4e-15: two roundoffs decide."""
+    case = draw(2302328)
+    model, _ = answers(case)
+    linsep.save(model, tmp_path / "model.linsep")
+    write_rows(tmp_path / "rows.npz", case.X, case.y, case.weight)
+    assert checker.check(tmp_path / "model.linsep", tmp_path / "rows.npz")
+    write_rows(tmp_path / "fewer.npz", case.X, case.y, np.append(case.weight[:-1], 0.0))
+    with pytest.raises(checker.Rejected, match="objective"):
+        checker.check(tmp_path / "model.linsep", tmp_path / "fewer.npz")

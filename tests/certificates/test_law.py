@@ -96,6 +96,18 @@ def test_exact_objectives_agree_to_the_last_bit():
         verify(model, case.X, case.y, 2.0 * case.weight)
 
 
+def test_a_row_is_missed_if_its_loss_exceeds_the_rounding_claimed():
+    """The last row holds 5.7e-15 of the objective, the claim states a rounding of 5.4e-15: two roundoffs decide."""
+    case = draw(2302328)
+    model, _ = answers(case)
+    assert verify(model, case.X, case.y, case.weight).certified
+    with pytest.raises(CertificateError, match="fitted to 25 rows, but 24"):
+        verify(model, case.X[:-1], case.y[:-1], case.weight[:-1])
+    for exact in (False, True):
+        with pytest.raises(CertificateError, match="is not the one claimed"):
+            verify(model, case.X, case.y, np.append(case.weight[:-1], 0.0), exact=exact)
+
+
 def test_an_exact_objective_shows_that_the_classes_were_swapped():
     """w is nearly 0: the objective changes by little more than the rounding that the claim states."""
     case = draw(1604704)

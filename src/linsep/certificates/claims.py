@@ -11,10 +11,12 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from linsep.certificates.exact import exact_objective
 from linsep.certificates.optimality import Optimality, combine, relative
 from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
 from linsep.certificates.relaxed import relaxations
@@ -36,6 +38,7 @@ _UNDERFLOW = 2.0**-1068
 _PART, _ROUNDED = 0.01, 0.5
 #: Largest shortfall of a recomputed bound against the claimed one: relative to tol, and relative to the objective.
 _SHORT, _SHORTEST = 0.1, 1e-7
+ANOTHER_OBJECTIVE = "The objective at the coefficients of the model is not the one claimed."
 #: Shortfall of an exact dual point against a nearby floating-point one, in units of roundoff of the objective.
 _EXACT_SHORT = 1024
 
@@ -55,6 +58,10 @@ def find_alteration(model: Any, parts: Sequence[Part]) -> str | None:
             return f"The tolerance of the fit is {fit.recipe.tol!r}, but {part.tol!r} is to be checked."
         if not np.array_equal(part.W, fit.W):
             return "The coefficients of the model are not those of its fit."
+        if isinstance(part.dual, Explicit) and len(part.dual.u) != part.X.shape[0]:
+            return (
+                f"The model was fitted to {len(part.dual.u)} rows, but {part.X.shape[0]} are given."
+            )
     if not _alike(model.certificate_, combine([fit.certificate for fit in fits])):
         return "certificate_ is not the certificate of the fit."
     return None
@@ -220,10 +227,9 @@ def _contradiction_with_rows(
     if hard_margin(part.loss, part.penalty):
         attained += found.gap  # rounding may leave margins slightly below 1
     elif claim.certified:  # rounding is part of its gap
-        near = claim.rounding + found.rounding + _roundings(claim, part, found) * ROUNDOFF * scale
-        near = min(slack, near)
+        near = min(slack, claim.rounding + found.rounding + 64 * ROUNDOFF * scale)
     if abs(claim.primal - found.primal) > near:
-        return "The objective at the coefficients of the model is not the one claimed."
+        return ANOTHER_OBJECTIVE
     if claim.dual > attained:
         return "The lower bound claimed lies above an objective that is attained."
     if all(claim.dual > each.dual + _shortfall(claim, part, each, slack) for each in (found, also)):
@@ -237,11 +243,22 @@ def _contradiction_with_rows(
     return None
 
 
-def _roundings(claim: Optimality, part: Part, found: Optimality) -> int:
-    """Roundings of the objective beside those that are part of a gap: exact objectives are equal to the last bit."""
-    if found.kind != "exact":
-        return 64
-    return 1 if claim.kind == "exact" and part.loss.plain is part.loss else 4
+def is_another_value(claim: Optimality, part: Part, found: Optimality) -> bool:
+    """Return whether the exact objective differs from the claimed one by more than the rounding that the claim states.
+
+    Beside that rounding, a claim is rounded once to float64, and twice for a scaled loss. ``found`` is an exact proof;
+    its objective, rounded too, decides unless the difference is close to that limit.
+    """
+    if not (claim.certified and math.isfinite(found.primal)) or hard_margin(
+        part.loss, part.penalty
+    ):
+        return False
+    apart, unit = abs(claim.primal - found.primal), ROUNDOFF * max(claim.primal, found.primal)
+    if apart <= claim.rounding - 2.0 * unit or claim.primal == found.primal:
+        return False
+    roundings = 1 if part.loss.plain is part.loss else 2
+    allowed = Fraction(claim.rounding) + roundings * Fraction(ROUNDOFF) * Fraction(claim.primal)
+    return abs(Fraction(claim.primal) - exact_objective(part)) > allowed + Fraction(_UNDERFLOW)
 
 
 def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -> float:

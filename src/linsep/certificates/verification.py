@@ -19,11 +19,13 @@ from linsep.arguments import flag
 from linsep.arrays import FloatArray
 from linsep.certificates.attained import is_above_attained
 from linsep.certificates.claims import (
+    ANOTHER_OBJECTIVE,
     another_objective,
     contradiction,
     find_alteration,
     follows_from_gap,
     inconsistency,
+    is_another_value,
 )
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import ANY, Goal, exact_certificate
@@ -193,10 +195,14 @@ def verify(
 def _refutation(
     claims: Iterable[Optimality], parts: Iterable[Part], found: Iterable[Optimality]
 ) -> str | None:
-    """What points near the coefficients contradict, where exact arithmetic did not quite reach the bound claimed."""
+    """What exact objectives contradict: that of the coefficients, or one near them that is below the bound claimed."""
     for claim, part, proof in zip(claims, parts, found, strict=False):
-        behind = proof.kind == "exact" and claim.dual > proof.dual
-        if behind and is_above_attained(claim.dual, in_memory(part)):
+        if proof.kind != "exact":
+            continue
+        rows = in_memory(part)
+        if is_another_value(claim, rows, proof):
+            return ANOTHER_OBJECTIVE
+        if claim.dual > proof.dual and is_above_attained(claim.dual, rows):
             return "The lower bound claimed lies above an objective that is attained."
     return None
 
