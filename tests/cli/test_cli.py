@@ -660,6 +660,57 @@ def test_prices_with_separators_are_numbers_if_asked_and_never_classes(tmp_path,
     assert "held-out R squared" in capsys.readouterr().err
 
 
+GERMAN = ["--decimal", ",", "--thousands", ".", "--missing", "k.A."]
+
+
+def german(path, number="{:,.2f}"):
+    """Prices with decimal commas and separators of thousands, gaps called k.A., and a target."""
+    rng = np.random.default_rng(4)
+    swap = str.maketrans(",.", ".,")
+    lines = ["price;size;bought"]
+    for price, size in zip(rng.uniform(900, 9000, 60), rng.normal(size=60), strict=True):
+        gap = "k.A." if size > 1.5 else f"{size:.4f}".translate(swap)
+        lines.append(
+            f"{number.format(price).translate(swap)};{gap};{'yes' if price > 4000 else 'no'}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_new_files_are_read_as_the_training_file_was(tmp_path, capsys):
+    path = german(tmp_path / "rows.csv")
+    words = ["fit", str(path), "-t", "bought", "--C", "1", "--test", "0", "--no-report", "-q"]
+    assert main([*words, *GERMAN]) == 0
+    model = str(path.with_suffix(".linsep"))
+    stored = linsep.load(model)[0].reading_
+    assert (stored["target"], stored["decimal"], stored["thousands"]) == ("bought", ",", ".")
+    table = linsep.read_table(path, **stored)
+    assert np.isnan(table.values("size")).any() and table.values("price").max() > 1000.0
+    for verb in ("verify", "score"):
+        assert main([verb, model, str(path), "-q"]) == 0
+    assert main(["predict", model, str(path), "--scores"]) == 0
+    plain = capsys.readouterr().out
+    assert main(["predict", model, str(path), "--scores", *GERMAN]) == 0
+    assert capsys.readouterr().out == plain
+    rows = tmp_path / "rows.npz"
+    assert main(["convert", str(path), str(rows), "--like", model, "-t", "bought", "-q"]) == 0
+    assert main(["verify", model, str(rows)]) == 0  # rows that are already encoded
+
+
+def test_options_of_the_command_line_outrank_those_of_the_model(tmp_path, capsys):
+    path = german(tmp_path / "rows.csv")
+    words = ["fit", str(path), "-t", "bought", "--C", "1", "--no-report", "-q"]
+    assert main([*words, *GERMAN]) == 0
+    english = tmp_path / "english.csv"
+    english.write_text("price;size\n1234.5;0.25\n4321.5;n/k\n")
+    model = str(path.with_suffix(".linsep"))
+    assert main(["predict", model, str(english)]) == 4
+    assert "'1234.5' in column 'price'" in capsys.readouterr().err
+    words = ["predict", model, str(english), "--decimal", ".", "--missing", "n/k"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.split() == ["prediction", "no", "yes"]
+
+
 def test_command_finds_pandas_for_pipelines_that_select_columns_by_name(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.choice(["x", "y"], 40)})

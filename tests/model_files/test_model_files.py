@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import io
 import json
 import os
 import pickle
@@ -120,6 +121,41 @@ def test_an_encoder_travels_along(tmp_path):
         again.predict_proba(golden.FRAME), model.predict_proba(golden.FRAME)
     )
     assert str(again[0].schema_) == str(model[0].schema_)
+
+
+def test_an_encoder_remembers_how_its_file_was_read():
+    """The settings that say what a cell means are stored; the encoder of a data frame has none."""
+    text = b"a;b;y\n1.234,5;u;no\n2.345,5;v;yes\n???;u;yes\n"
+    how = {"decimal": ",", "thousands": ".", "missing": ["???"]}
+    table = linsep.read_table(io.BytesIO(text), "y", **how)
+    model = make_pipeline(linsep.Encoder(), linsep.LogisticRegression()).fit(table, table.y)
+    again = from_bytes(to_bytes(model))
+    assert again[0].reading_ == {"target": "y", **how, "missing": ["", "???"]}
+    same = linsep.read_table(io.BytesIO(text), **again[0].reading_)
+    np.testing.assert_array_equal(again.predict_proba(same), model.predict_proba(table))
+    assert load(GOLDEN / "table-1.linsep")[0].reading_ == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r.pop("missing"), "reading needs target, decimal, thousands and missing"),
+        (lambda r: r.update(encoding="utf-8"), "reading needs"),
+        (lambda r: r.update(missing="NA"), "missing in reading"),
+        (lambda r: r.update(missing=[1]), "missing in reading"),
+        (lambda r: r.update(target=3), "target in reading"),
+        (lambda r: r.update(decimal=";;"), "decimal must be one character"),
+        (lambda r: r.update(decimal=None), "decimal must be one character"),
+        (lambda r: r.update(thousands="."), "neither a digit, a sign, nor the decimal separator"),
+    ],
+)
+def test_forged_settings_of_a_file(change, words):
+    table = linsep.read_table(io.BytesIO(b"a,y\n1,no\n2,yes\n"), "y")
+    settings = Encoder().fit(table).to_dict()
+    assert Encoder.from_dict(settings).reading_["target"] == "y"
+    change(settings["reading"])
+    with pytest.raises(BadModelFile, match=words):
+        Encoder.from_dict(settings)
 
 
 def test_the_data_leave_a_digest():

@@ -175,7 +175,9 @@ def test_a_file_and_a_frame_agree(tmp_path):
     table = read_table(path, "y")
     frame = FRAME
     reference = Encoder(hash_size=256).fit(frame)
-    assert Encoder(hash_size=256).fit(table).to_dict() == reference.to_dict()
+    fitted = Encoder(hash_size=256).fit(table).to_dict()
+    assert fitted.pop("reading")["target"] == "y"  # a frame was not read from a file
+    assert fitted == reference.to_dict()
     assert (table.y == Y).all()
     again = read_table(path, "y", types=reference.types_)
     assert abs(reference.transform(again) - reference.transform(frame)).max() == 0

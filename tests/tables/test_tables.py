@@ -541,6 +541,12 @@ def test_groups_of_other_than_three_digits_are_refused_wherever_they_are():
         read_table(io.BytesIO(late), "y", thousands=".")
 
 
+def test_a_point_is_no_decimal_separator_beside_a_decimal_comma():
+    text = b"a;y\n1.234,5;u\n7970.27;v\n"
+    with pytest.raises(BadFile, match=r":3:1: '7970.27' in column 'a'"):
+        read_table(io.BytesIO(text), "y", thousands=".", decimal=",")
+
+
 def test_a_decimal_comma_holds_for_the_target_too():
     table = read_table(io.BytesIO(b"a;y\n1,5;3,5\n2;-4,25e3\n1;,5\n"), "y", decimal=",")
     np.testing.assert_array_equal(table.y, [3.5, -4250.0, 0.5])

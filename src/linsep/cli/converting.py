@@ -45,9 +45,9 @@ def run(options: Any) -> Outcome:
     steps = take_apart(model).steps
     if options.like and steps is None:
         raise BadInput(f"{options.like} holds no encoder: its model takes numbers as they are.")
-    encoder = reading.encoder_of(model)
-    types = None if encoder is None else reading.column_types(encoder, options)
-    table = reading.read(options, options.target, types)
+    wanted = reading.as_fitted(options, model)
+    wanted.target = options.target  # rows to be predicted have none
+    table = reading.read(wanted)
     X = table.matrix
     if X is None and model is None:
         steps = Encoder(standardise=options.standardise, extra="ignore").fit(table)

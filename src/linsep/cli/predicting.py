@@ -34,16 +34,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Read, predict and write the rows piece by piece."""
     model = reading.load_model(options)
-    encoder, final = reading.encoder_of(model), reading.final(model)
+    final = reading.final(model)
     if options.proba and not hasattr(final, "predict_proba"):
         raise linsep.errors.Refused(
             f"{type(final).__name__} gives no probabilities; leave --proba out, or fit --model logistic."
         )
     pieces = (
         _columns(options, final, reading.matrix(model, table))
-        for table in reading.stream_tables(
-            options, None if encoder is None else reading.column_types(encoder, options)
-        )
+        for table in reading.stream_tables(reading.as_fitted(options, model))
     )
     facts: dict[str, Any] = {"verb": "predict"}
     if options.output:

@@ -7,7 +7,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from linsep.cli import live
 from linsep.cli.pandas_import import show_pandas
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
-from linsep.data.files.formats import FORMATS, TYPES, Reading
+from linsep.data.files.datafile import DataFile
+from linsep.data.files.formats import FORMATS, MATRICES, TYPES, Reading, format_of
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, kind_of
 from linsep.data.files.listing import list_files
 from linsep.data.files.remote import is_url, shown
@@ -66,7 +69,7 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     )
     group.add_argument("--format", choices=FORMATS, help="default: from the content and the name")
     group.add_argument("--delimiter", help="default: inferred from , ; | and tab")
-    group.add_argument("--decimal", default=".", help="decimal separator, default .")
+    group.add_argument("--decimal", help="decimal separator, default .")
     group.add_argument(
         "--thousands", help="separator of thousands, e.g. , in 1,234,567; default: none"
     )
@@ -83,6 +86,7 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         metavar="TEXT",
         help="further text that means a missing value (besides NA, NaN, null, ...)",
     )
+    parser.set_defaults(types={})  # of the columns of the model, which --type overrides
     group.add_argument(
         "--storage-option",
         action="append",
@@ -108,38 +112,31 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=0, help="for folds and held-out rows, default 0")
 
 
-def read(
-    options: Any,
-    target: str | None,
-    types: dict[str, str] | None = None,
-    source: str | None = None,
-) -> Table:
-    """Read the table named by the options, or ``source`` in the same format."""
-    return read_table(
-        options.data if source is None else source, target, **read_options(options, types)
-    )
+def read(options: Any) -> Table:
+    """Read the table named by the options."""
+    return read_table(options.data, options.target, **read_options(options))
 
 
 def scan_files(options: Any, target: str | None, **where: Any) -> Any:
     """Return a scan of the files named by the options, on disk or on a cluster, read like a table in memory."""
-    written = read_options(options, None)
+    written = read_options(options)
     del written["types"], written["unlabelled"]  # not applicable to a matrix
     return scan(options.data, target=target, **written, **where)
 
 
-def stream_tables(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
+def stream_tables(options: Any) -> Iterator[Table]:
     """Iterate over tables of the rows named by the options; standard input with column names is streamed."""
-    written = read_options(options, types)
-    text = types is not None and options.format in (None, "csv", "tsv") and written["header"]
+    written = read_options(options)
+    text = options.types and options.format in (None, "csv", "tsv") and written["header"]
     pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
     if pipe is not None and is_plain(pipe.peek(8)[:8]):
         return live.tables(pipe, **written)
     return stream_table(options.data, **written)
 
 
-def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
+def read_options(options: Any) -> dict[str, Any]:
     """Return the keyword arguments of ``read_table`` that describe the file format."""
-    said = dict(types or {})
+    said = dict(options.types)
     for pair in options.type:
         name, _, kind = pair.rpartition("=")
         if not name:
@@ -151,7 +148,7 @@ def read_options(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "ignore": options.ignore,
         "delimiter": "\t" if options.delimiter == "\\t" else options.delimiter,
         "header": not options.no_header,
-        "decimal": options.decimal,
+        "decimal": "." if options.decimal is None else options.decimal,
         "thousands": options.thousands,
         "encoding": options.encoding,
         "quote": None if options.no_quotes else '"',
@@ -188,22 +185,34 @@ def files(options: Any) -> list[Any]:
     return list_files(options.data, storage_options(options))
 
 
+def is_there(file: Any) -> bool:
+    """Return whether a file can be inspected before it is read; standard input and pipes cannot."""
+    return isinstance(file, DataFile) and (is_url(file.path) or Path(file.path).is_file())
+
+
+def matrix_format(options: Any) -> str | None:
+    """Return the format of a single file without column names, or None if the columns have names."""
+    named = files(options)
+    if len(named) != 1 or not is_there(named[0]):
+        return options.format if options.format in MATRICES else None
+    kind = format_of(named[0], options.format)
+    return kind if kind in MATRICES else None
+
+
 def source_name(options: Any) -> str:
     """Name of the data for messages: the path as given, or the URL without secrets."""
     return shown(options.data) if is_url(options.data) else str(options.data)
 
 
-def read_labelled(
-    options: Any, types: dict[str, str] | None = None, source: str | None = None
-) -> Table:
+def read_labelled(options: Any) -> Table:
     """Read the table with its target."""
-    where, how = options.data if source is None else source, labelled_reading(options, types)
-    return refuse_unlabelled(read_as(where, options.target, how, storage_options(options)))
+    how = labelled_reading(options)
+    return refuse_unlabelled(read_as(options.data, options.target, how, storage_options(options)))
 
 
-def labelled_reading(options: Any, types: dict[str, str] | None = None) -> Reading:
+def labelled_reading(options: Any) -> Reading:
     """Return the settings for reading a table that must have a target."""
-    written = read_options(options, types)
+    written = read_options(options)
     del written["storage_options"]  # already part of the file objects
     return replace(Reading.of(**written), needs_target=True)
 
@@ -225,16 +234,30 @@ def load_model(options: Any) -> Any:
 
 
 def read_labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
-    """Read labelled rows for a model, in the way its training rows were read."""
-    encoder = encoder_of(model)
-    return read_labelled(
-        options, None if encoder is None else column_types(encoder, options), source
-    )
+    """Read labelled rows for a model, from ``source`` instead of DATA if given."""
+    return read_labelled(as_fitted(options, model, source))
 
 
-def column_types(encoder: Encoder, options: Any) -> dict[str, str]:
-    """Return the types with which the columns were read when the encoder was fitted."""
-    return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
+def as_fitted(options: Any, model: Any, source: str | None = None) -> Any:
+    """Return the options completed with those of the file to which the encoder of a model was fitted.
+
+    Options of the command line take precedence; ``--decimal`` and ``--thousands`` belong together. A file without
+    column names holds rows that are already encoded.
+    """
+    found, encoder = copy(options), encoder_of(model)
+    found.data = options.data if source is None else source
+    if encoder is None or matrix_format(found) is not None:
+        return found
+    found.types = {name: kind for name, kind in encoder.types_.items() if name not in found.ignore}
+    stored = encoder.reading_
+    if not stored:
+        return found
+    if found.decimal is None and found.thousands is None:
+        found.decimal, found.thousands = stored["decimal"], stored["thousands"]
+    found.missing = [*stored["missing"], *(found.missing or ())]
+    if getattr(found, "target", "") is None:
+        found.target = stored["target"]
+    return found
 
 
 def encoder_of(model: Any) -> Encoder | None:

@@ -23,9 +23,6 @@ from linsep.arrays import IntArray
 from linsep.cli import reading
 from linsep.data import Location, location_of
 from linsep.data import cache as block_cache
-from linsep.data.files.datafile import DataFile
-from linsep.data.files.formats import MATRICES, format_of
-from linsep.data.files.remote import is_url
 from linsep.data.memory_limit import available_memory
 from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
@@ -76,20 +73,13 @@ def resumable(options: Any) -> AbstractContextManager[Any]:
 
 def read(options: Any) -> Table:
     """Read the labelled table; a large matrix without column names is stored on disk."""
-    files = reading.files(options)
-    if len(files) == 1 and _is_there(files[0]):
-        kind = format_of(files[0], options.format)
-        size = (files[0].size or 0) * (_GROWN if kind == "npz" else 1.0) if kind in MATRICES else 0
-        if size > limit(options):
+    kind, file = reading.matrix_format(options), reading.files(options)[0]
+    if kind is not None and reading.is_there(file):
+        if (file.size or 0) * (_GROWN if kind == "npz" else 1.0) > limit(options):
             rows = reading.scan_files(options, options.target or ("y" if kind == "npz" else None))
             y, rows.y = rows.y, None
-            return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(files[0])))
+            return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(file)))
     return reading.read_labelled(options)
-
-
-def _is_there(file: Any) -> bool:
-    """Return whether a file can be inspected before it is read; standard input and pipes cannot."""
-    return isinstance(file, DataFile) and (is_url(file.path) or Path(file.path).is_file())
 
 
 def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") -> Any:
@@ -124,7 +114,7 @@ def _consume(parts: list[Any]) -> Iterator[Any]:
 def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
     """Directory below ``--cache`` for the rows of the file, encoded by this encoder; None without ``--cache``."""
     home, files = getattr(options, "cache", None), reading.files(options)
-    if home is None or not all(map(_is_there, files)):
+    if home is None or not all(map(reading.is_there, files)):
         return None
     key = block_cache.key(files, [linsep.__version__, encoder.to_dict(), name])
     return None if key is None else Path(home) / key

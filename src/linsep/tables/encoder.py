@@ -26,7 +26,7 @@ from linsep.tables.encodings import Category, ColumnNames, Dropped, Encoding
 from linsep.tables.frames import from_frame
 from linsep.tables.matrix import BoundEncoding, blocks, collect, matrix
 from linsep.tables.planning import OTHER_DATES, Settings, look_like_dates, plan, stored_kind
-from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
+from linsep.tables.restoring import LARGEST_HASH, check_reading, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
 from linsep.tables.table import Table
 
@@ -97,6 +97,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Type, number of columns and note for each column; print it.
     gaps_ : dict {column: int}
         Number of missing values in each column at fit time; not stored in a model file.
+    reading_ : dict
+        ``target``, ``decimal``, ``thousands`` and ``missing`` of the file that the table was read from, as arguments of
+        ``read_table``; empty for a data frame. The command line reads new files in the same way.
     feature_names_in_ : ndarray of str
         Names of the columns of the table.
     n_features_in_ : int
@@ -187,7 +190,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kinds = {name: stored_kind(types.get(name), kind) for name, kind in table.kinds.items()}
         asked = [name for name, kind in types.items() if kind == "category"]
         found = ColumnStatistics(kinds, asked)
-        found.types = types
+        found.types, found.reading = types, table.reading
         for rows in table.batches:
             collect(found, table, rows)
             rows.release()
@@ -206,6 +209,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # Columns of type "drop" that were left out when the file was read.
         encodings += [Dropped(name, "as asked") for name in types if name not in known]
         self._set(tuple(encodings))
+        self.reading_ = dict(whole.reading)
         self.gaps_, self.n_samples_seen_ = whole.missing_counts(), whole.n
         return self
 
@@ -293,13 +297,16 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the fitted encoder as plain values for JSON."""
         check_is_fitted(self, "encodings_")
         columns = [encoding.to_dict() for encoding in self.encodings_]
-        return {"sparse": self.sparse, "extra": self.extra, "columns": columns}
+        found = {"sparse": self.sparse, "extra": self.extra, "columns": columns}
+        return {**found, "reading": self.reading_} if self.reading_ else found
 
     @classmethod
     def from_dict(cls, data: Any) -> Encoder:
         """Restore an encoder from the values that ``to_dict`` returned; raise on anything else."""
-        if not isinstance(data, dict) or set(data) != {"sparse", "extra", "columns"}:
-            raise BadModelFile("an encoder needs sparse, extra and columns, no more.")
+        if not isinstance(data, dict) or set(data) - {"reading"} != {"sparse", "extra", "columns"}:
+            raise BadModelFile(
+                "an encoder needs sparse, extra and columns, perhaps reading, no more."
+            )
         if data["sparse"] not in (True, False, "auto") or data["extra"] not in ("error", "ignore"):
             raise BadModelFile(
                 "an encoder needs sparse true, false or 'auto', and extra as a word."
@@ -312,6 +319,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder = cls(sparse=data["sparse"], extra=data["extra"])
         encoder.types = {e.name: e.type for e in encodings}
         encoder._set(encodings)
+        encoder.reading_ = check_reading(data["reading"]) if "reading" in data else {}
         return encoder
 
     def __sklearn_tags__(self) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.errors import BadModelFile
+from linsep.data.files.formats import Reading
+from linsep.errors import BadInput, BadModelFile
 from linsep.tables.encodings import (
     Boolean,
     Category,
@@ -27,6 +28,22 @@ _TYPES: dict[str, type[Encoding]] = {
 
 #: Largest number of columns of a hashed column or a text.
 LARGEST_HASH = 1 << 26
+
+
+def check_reading(data: Any) -> dict[str, Any]:
+    """Return what an encoder knows of the file it was fitted to; raise unless ``read_table`` accepts it."""
+    if not isinstance(data, dict) or set(data) != {"target", "decimal", "thousands", "missing"}:
+        raise BadModelFile("reading needs target, decimal, thousands and missing, no more.")
+    texts = data["missing"]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise BadModelFile("missing in reading is not a list of texts.")
+    if not isinstance(data["target"], str | None):
+        raise BadModelFile("target in reading is not the name of a column.")
+    try:
+        values = {name: value for name, value in data.items() if name != "target"}
+        return Reading.of(**values).meaning(data["target"])
+    except BadInput as error:
+        raise BadModelFile(f"reading is not usable: {error}") from error
 
 
 def encoding_from_dict(data: Any) -> Encoding:

@@ -267,6 +267,7 @@ class ColumnStatistics:
     def __init__(self, kinds: dict[str, str], categories: Iterable[str] = ()) -> None:
         self.kinds, self.n = kinds, 0
         self.types: dict[str, str] = {}  #: column types set by the user
+        self.reading: dict[str, Any] = {}  #: how the file was read, as in ``Table``
         kept = set(categories)
         self.number_names = [name for name, kind in kinds.items() if kind in (NUMBER, BOOLEAN)]
         self.numbers = Numbers(self.number_names)
@@ -289,6 +290,7 @@ class ColumnStatistics:
         """Add the statistics of the rows that follow."""
         for name, kind in other.types.items():
             self.types.setdefault(name, kind)
+        self.reading = self.reading or other.reading
         if other.kinds != self.kinds:
             self._take_kinds(other)
             other = deepcopy(other)

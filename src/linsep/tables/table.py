@@ -47,6 +47,9 @@ class Table:
         The rows themselves, if the file contains numbers without column names (LIBSVM, npz).
     types : dict {name: str}
         Column types set by the caller, which the encoder uses.
+    reading : dict
+        Target, decimal and thousands separator and texts for missing values, as arguments of ``read_table``; empty if
+        the table is not from a file.
     unlabelled : int
         Number of rows without a target that were left out.
     """
@@ -56,6 +59,7 @@ class Table:
     y: npt.NDArray[Any] | None = None
     matrix: Any = None
     types: dict[str, str] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
     source: str = "table"
     unlabelled: int = 0
     _places: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)

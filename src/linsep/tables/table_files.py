@@ -318,7 +318,9 @@ def _gather(
         refuse(first.path, "the table has no rows.")
     if wanted is not None and wanted.dropped == rows:
         refuse(first.path, f"no row has a target {wanted.name!r}.")
-    return _table(first, collector.finish()), wanted
+    table = _table(first, collector.finish())
+    table.reading = how.meaning(target)
+    return table, wanted
 
 
 def _stream(records: Records) -> Iterator[Table]:

@@ -308,7 +308,7 @@ class _DelimitedFile:
             found = batch
             for name, kind in texts.items():
                 place = batch.schema.get_field_index(name)
-                cells = self._plain_cells(batch.column(place))
+                cells = self._plain_cells(batch.column(place), numeric=kind == pa.float64())
                 try:
                     found = found.set_column(place, name, cells.cast(kind))
                 except pa.ArrowInvalid:
@@ -316,8 +316,11 @@ class _DelimitedFile:
             row += batch.num_rows
             yield found
 
-    def _plain_cells(self, cells: Any) -> Any:
-        """Numbers without separators of thousands and with a decimal point; other text as it is."""
+    def _plain_cells(self, cells: Any, numeric: bool) -> Any:
+        """Numbers without separators of thousands and with a decimal point; other text as it is.
+
+        In a ``numeric`` column with another decimal separator, a point that is left makes a cell no number.
+        """
         from pyarrow import compute
 
         cells, point = compute.utf8_trim_whitespace(cells), self.dialect.decimal
@@ -327,6 +330,8 @@ class _DelimitedFile:
             cells = compute.if_else(whole, bare, cells)
         if point == ".":
             return cells
+        if numeric:
+            cells = compute.replace_substring(cells, ".", " ")
         number = rf"^[+-]?[0-9]*{re.escape(point)}[0-9]*([eE][+-]?[0-9]+)?$"
         whole = compute.match_substring_regex(cells, number)
         return compute.if_else(whole, compute.replace_substring(cells, point, "."), cells)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import PurePath
+from typing import Any
 
 from linsep.arguments import words
 from linsep.data.files.arrow_dataset import DATASET, dataset_records
@@ -70,6 +71,19 @@ class Reading:
         how.check()
         left_out = tuple(words("ignore", ignore, "columns"))
         return cls(format, check_types({} if types is None else types), left_out, how, unlabelled)
+
+    def meaning(self, target: str | None) -> dict[str, Any]:
+        """Return the target and the settings that decide what a cell of text means, as JSON values.
+
+        They are arguments of ``read_table``. Delimiter, header, quote and encoding are not among them: they may differ
+        between files of one kind, and a wrong one seldom goes unnoticed.
+        """
+        return {
+            "target": target,
+            "decimal": self.dialect.decimal,
+            "thousands": self.dialect.thousands,
+            "missing": sorted(self.dialect.missing),
+        }
 
     def settings(self) -> list[object]:
         """Return all settings as JSON values in a fixed order, for the name of a cache."""
