@@ -48,7 +48,10 @@ def proof(subject: Subject) -> Proof:
         ("Gap, rounding included", words.tiny(c.gap)),
         ("Relative gap", words.tiny(c.relative_gap)),
         ("Tolerance (tol)", f"{c.tol:g}"),
-        ("Largest possible error of the coefficients", _coef_error(c)),
+        (
+            "Largest possible error of the coefficients",
+            words.tiny(c.coef_error) if np.isfinite(c.coef_error) else "no bound",
+        ),
         ("Kind of proof", _KINDS[c.kind]),
         *(
             [("Passes over the data", words.number(float(subject.model.n_passes_)))]
@@ -116,10 +119,6 @@ _KINDS = {
     "local": "curvature of the loss around the solution",
     "exact": "duality in exact rational arithmetic",
 }
-
-
-def _coef_error(c: Optimality) -> str:
-    return words.tiny(c.coef_error) if np.isfinite(c.coef_error) else "no bound"
 
 
 def _check(subject: Subject) -> tuple[str, str]:

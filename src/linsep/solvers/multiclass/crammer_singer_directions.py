@@ -59,7 +59,7 @@ def newton_step(
     problem.passes += len(rows) / data.n
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
         (in_p, lambda: _in_p(problem, curved, active, g, intercept_ridge)),
-        (in_w, lambda: _in_w(curved, g, intercept_ridge)),
+        (in_w, lambda: Whole(curved, curved.centre(), intercept_ridge)(-g)),
         (iterated, lambda: _by_conjugate_gradients(problem, curved, g, intercept_ridge, check)),
     ]
     ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
@@ -71,11 +71,6 @@ def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
     R = zero_sum(-g)
     R[:-1] -= np.outer(mu, R[-1])
     return R
-
-
-def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> FloatArray:
-    """Newton step by a factorisation of the whole Hessian."""
-    return Whole(curved, curved.centre(), intercept_ridge)(-g)
 
 
 def _basis(active: np.ndarray) -> tuple[FloatArray, np.ndarray]:
