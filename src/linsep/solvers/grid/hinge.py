@@ -32,7 +32,7 @@ from linsep.solvers import choose
 from linsep.solvers.grid.fold_bands import ROWS, BandUnion, Part
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 from linsep.solvers.interior import sifting
-from linsep.solvers.interior.active_band import balance
+from linsep.solvers.interior.active_band import balance_band
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.subsampling import Pilot
@@ -180,7 +180,7 @@ class _Grid:
         """Set the proposal of the model if the gap closes. One pass over its training rows."""
         seen = self.bands_outside(model.f)
         problem = self.problem(model.penalty.C)
-        own = seen.unfold(balance(model.u, seen.data, seen.linear, problem))
+        own = seen.unfold(balance_band(model.u, seen.data, seen.linear, problem))
         sums, longest = seen.closing(model.theta, own)
         self.passes += 1.0
         primal, lower = problem.values(model.theta, sums)

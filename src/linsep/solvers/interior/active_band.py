@@ -98,7 +98,7 @@ class Band:
         ``part`` are the dual variables of the band; those of all rows are stored with the rows as DUAL.
         """
         self.problem.passes += 2
-        part, rows = balance(part, self.data(), self.linear, self.problem), self.rows
+        part, rows = balance_band(part, self.data(), self.linear, self.problem), self.rows
         sides, close = self._sides(theta), self.problem.closing_at_stored_dual(theta.copy())
 
         def add(b: Block, out: FloatArray) -> Any:
@@ -181,7 +181,7 @@ class Band:
         return Explicit(self.problem.data.row_state(DUAL).copy())
 
 
-def balance(u: FloatArray, band: Dataset, linear: FloatArray, problem: Problem) -> FloatArray:
+def balance_band(u: FloatArray, band: Dataset, linear: FloatArray, problem: Problem) -> FloatArray:
     """Clip u of a band and change it, in proportion to each row's slack, until sum s sigma u = 0 over all rows.
 
     ``linear`` contains the sums over the fixed rows. The closing pass removes the remainder from the heavier class.
