@@ -105,7 +105,8 @@ def _confidence(evaluated: Evaluation, tuning: Any) -> Answer:
 def _how_close(evaluated: Evaluation, r: Residuals) -> Answer:
     text = (
         f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on "
-        f"{_rows_used(evaluated)}. Always predicting the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
+        f"{_rows_used(evaluated)}. Always predicting the mean: {words.number(r.baseline_mae)} and "
+        f"{words.number(r.baseline_rmse)}."
     )
     tone = "good" if r.rmse < 0.7 * r.baseline_rmse else "fair"
     tone = "bad" if r.rmse >= r.baseline_rmse else tone
