@@ -44,6 +44,13 @@ def embed(W: FloatArray, chosen: IntArray, d: int) -> FloatArray:
     return out
 
 
+def mix_bits(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return 64-bit hashes of integers: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
 def memory_owner(X: Any) -> Any:
     """Return the object that owns the memory of X: the last one in its chain of ``base`` attributes."""
     while isinstance(X, np.ndarray):

@@ -1,4 +1,4 @@
-"""HTML representations for notebooks: a heading and a small table, readable in light and dark themes."""
+"""Small tables: HTML for notebooks, readable in light and dark themes, and text for terminals."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return an HTML table with a header row; all text is escaped."""
     top = "".join(f"<th style='{_CELL}'>{html.escape(head)}</th>" for head in heads)
     return f"<table style='margin:0'><tr>{top}</tr>{''.join(map(_row, rows))}</table>"
+
+
+def text_table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a text table with aligned columns, the first to the left, the others to the right."""
+    lines = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+        for line in lines
+    ]
 
 
 def certificate_html(model: Any) -> str:

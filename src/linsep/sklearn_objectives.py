@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -305,12 +305,23 @@ def _ridge(model: Any, given: Given) -> Objective:
 def _ridge_objective(model: Any, loss: Loss, parts: tuple[Part, ...]) -> Objective:
     _refuse_positive(model)
     alphas = np.ravel(getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else 0.0))
-    alpha = float(alphas[0])
-    if (alphas != alpha).any():
+    if (alphas != alphas[0]).any():
         raise Refused("The targets have different alpha: audit them one by one.")
-    C, unit = (math.inf, 1.0) if alpha == 0.0 else (1.0 / (2.0 * alpha), 2.0 * alpha)
+    return ridge(loss, parts, alphas.tolist(), bool(model.fit_intercept))
+
+
+def ridge(
+    loss: Loss, parts: tuple[Part, ...], alphas: Sequence[float], fit_intercept: bool
+) -> Objective:
+    """Objective of ridge regression, with one alpha or one for each subproblem."""
+    Cs = [math.inf if alpha == 0.0 else 1.0 / (2.0 * alpha) for alpha in alphas]
+    unit = 1.0
+    if len(set(Cs)) > 1:
+        parts = tuple(replace(part, C=C) for part, C in zip(parts, Cs, strict=True))
+    elif alphas[0] > 0.0:
+        unit = 2.0 * alphas[0]
     text = "sum (t - x.w - b)^2 + alpha |w|^2"
-    return Objective(text, loss, C, parts, fit_intercept=bool(model.fit_intercept), unit=unit)
+    return Objective(text, loss, Cs[0], parts, fit_intercept=fit_intercept, unit=unit)
 
 
 @reads("LinearRegression")

@@ -68,14 +68,13 @@ def many(n=83, d=9, seed=3):
     return Sample(X, sign, 0.3 * rng.normal(size=n), rng.choice([0.0, 0.5, 1.0, 3.0], size=n))
 
 
-def text(n=400, d=900, seed=0, noise=0.1):
+def text(n=400, d=900, seed=0, noise=0.1, words=12):
     """Short rows of unit length with few common features, one class rarer: what this solver is for."""
     rng = np.random.default_rng(seed)
     share = 1.0 / np.arange(1, d + 1)
-    columns = rng.choice(d, size=(n, 12), p=share / share.sum())
-    X = sp.csr_matrix(
-        (np.ones(12 * n), columns.ravel(), np.arange(0, 12 * n + 1, 12)), shape=(n, d)
-    )
+    columns = rng.choice(d, size=(n, words), p=share / share.sum())
+    start = np.arange(0, words * n + 1, words)
+    X = sp.csr_matrix((np.ones(words * n), columns.ravel(), start), shape=(n, d))
     X.sum_duplicates()
     X = sp.csr_matrix(X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))))
     z = X @ rng.normal(size=d)

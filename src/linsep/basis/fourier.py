@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from linsep import arguments
+from linsep.basis.base import Basis
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
-class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FourierBasis(Basis):
     """Fourier basis cos(2 pi k t), sin(2 pi k t), k = 1 ... n_frequencies, with t = (x_j - start)/period.
 
     Parameters
@@ -44,8 +44,8 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    There are 2 n_frequencies columns for each feature. With the intercept of the estimator they span the trigonometric
-    polynomials of that degree.
+    There are 2 n_frequencies columns for each feature: name_cos1, name_sin1, name_cos2, ... With the intercept of the
+    estimator they span the trigonometric polynomials of that degree.
 
     References
     ----------
@@ -66,31 +66,22 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> FourierBasis:
         """Determine the start and the period of each feature."""
         arguments.count("n_frequencies", self.n_frequencies, "frequencies")
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._validate(X, fitting=True)
         self.start_ = X.min(axis=0).astype(np.float64)
         self.period_ = self._period(X.max(axis=0) - self.start_)
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the cosines and sines, feature by feature, lowest frequency first."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = self._validate(X)
         k = np.arange(1, self.n_frequencies + 1)
         angle = 2 * np.pi * ((X - self.start_) / self.period_)[:, :, None] * k
         waves = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
         return waves.reshape(len(X), -1).astype(X.dtype, copy=False)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names name_cos1, name_sin1, name_cos2, ... for each feature."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+    def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
         waves = [f"{wave}{k + 1}" for k in range(self.n_frequencies) for wave in ("cos", "sin")]
-        return np.array([f"{name}_{wave}" for name in names for wave in waves], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        return (f"{name}_{wave}" for name in features for wave in waves)
 
     def _period(self, span: FloatArray) -> npt.NDArray[np.float64]:
         if self.period is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from linsep import arguments
+from linsep.basis.base import Basis
 
 
-class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class HaarWavelet(Basis):
     """Haar wavelets 2^(l/2) psi(2^l t - k) of t = (x_j - low)/(high - low), l < ``levels``, k < 2^l.
 
     psi is +1 on [0, 1/2), -1 on [1/2, 1) and 0 elsewhere. With the intercept of the estimator, the
@@ -23,7 +23,7 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     levels : int, default 3
-        2^levels - 1 functions for each feature, at most 20 levels.
+        2^levels - 1 functions for each feature, called name_haar<level>_<position>; at most 20 levels.
     sparse_output : bool, default False
         Return CSR: only ``levels`` entries per row and feature are not zero.
 
@@ -63,29 +63,19 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> HaarWavelet:
         """Find the range of each feature."""
         arguments.count("levels", self.levels, "levels", most=20)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._validate(X, fitting=True)
         self.low_ = X.min(axis=0).astype(np.float64)
         self.high_ = X.max(axis=0).astype(np.float64)
         return self
 
     def transform(self, X: Any) -> Any:
         """Return the 2^levels - 1 wavelets of every feature, coarse to fine, left to right."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        wavelets = self._entries(X)
+        wavelets = self._entries(self._validate(X))
         return wavelets if self.sparse_output else wavelets.toarray()
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names name_haar<level>_<position> for each feature."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+    def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
         cells = [f"haar{level}_{k}" for level in range(self.levels) for k in range(2**level)]
-        return np.array([f"{name}_{cell}" for name in names for cell in cells], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        return (f"{name}_{cell}" for name in features for cell in cells)
 
     def _entries(self, X: npt.NDArray[np.floating[Any]]) -> sp.csr_matrix:
         """Return the wavelets as CSR (n, d (2^levels - 1)); a row has one entry per level and feature."""

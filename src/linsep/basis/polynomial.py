@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from linsep.arrays import IntArray
+from linsep.basis.base import Basis
 from linsep.errors import BadInput
 
 Model = TypeVar("Model", bound="Monomials")
 
 
-class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Monomials(Basis):
     """Base class of the monomial bases; subclasses choose the monomials."""
+
+    _takes_sparse = True
 
     @abstractmethod
     def _expansion(self) -> PolynomialFeatures:
@@ -27,7 +30,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self: Model, X: Any, y: Any = None) -> Model:
         """Determine the monomials for the number of features of X."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = self._validate(X, fitting=True)
         try:
             # use arrays internally, whatever the global configuration: the index of a frame is added by the wrapper
             self._monomials = self._expansion().set_output(transform="default").fit(X)
@@ -38,17 +41,12 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """Return the monomials of each row, one per column; CSR if X is sparse."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        values = self._monomials.transform(X)
+        values = self._monomials.transform(self._validate(X))
         return values.tocsr() if sp.issparse(values) else values
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the monomials: products such as ``a b`` and powers such as ``a^2``."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        out: npt.NDArray[np.object_] = self._monomials.get_feature_names_out(names)
-        return out
+    def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
+        names: Iterable[str] = self._monomials.get_feature_names_out(features)
+        return names
 
     @property
     def powers_(self) -> IntArray:
@@ -56,12 +54,6 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         powers: IntArray = self._monomials.powers_
         return powers
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class Polynomial(Monomials):

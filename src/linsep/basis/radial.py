@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from linsep import arguments
+from linsep.basis.base import Basis
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -46,7 +46,7 @@ def quantiles(X: FloatArray, count: int) -> FloatArray:
 PLACEMENTS = {"farthest": farthest, "quantiles": quantiles}
 
 
-class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RadialBasis(Basis):
     """Radial basis functions exp(-|x - m|^2 / c), one for each centre m.
 
     Parameters
@@ -105,7 +105,7 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         count = arguments.count("n_centres", self.n_centres, "centres")
         if self.width is not None:
             arguments.positive("width", self.width)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._validate(X, fitting=True)
         if isinstance(self.centres, str):
             if self.centres not in PLACEMENTS:
                 raise BadInput(
@@ -124,21 +124,12 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the values of the radial functions at each row, (n, k), in (0, 1]."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = self._validate(X)
         squared = cdist(X, self.centres_, "sqeuclidean")
         return np.asarray(np.exp(-squared / self.width_), dtype=X.dtype)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names radial0, radial1, ..."""
-        check_is_fitted(self)
-        _check_feature_names_in(self, input_features)
-        return np.array([f"radial{k}" for k in range(len(self.centres_))], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
+        return (f"radial{k}" for k in range(len(self.centres_)))
 
 
 def _spacing(centres: FloatArray) -> float:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from linsep import arguments
+from linsep.basis.base import Basis
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
 
-class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class RectifiedBasis(Basis):
     """Rectified linear functions max(0, a.x + b), one for each pair (a, b): an untrained layer of ReLU units.
 
     Parameters
@@ -62,6 +62,8 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [2., 0.]])
     """
 
+    _takes_sparse = True
+
     def __init__(
         self, n_functions: int = 50, *, a: Any = None, b: Any = None, random_state: Any = None
     ) -> None:
@@ -75,7 +77,7 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         count = arguments.count("n_functions", self.n_functions, "functions")
         if self.b is not None and self.a is None:
             raise BadInput("b is given without a: an offset belongs to a direction; give both.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = self._validate(X, fitting=True)
         rng = check_random_state(self.random_state)
         if self.a is None:
             g = rng.standard_normal((count, X.shape[1]))
@@ -102,22 +104,12 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the value of each function at each row, (n, k), dense."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        X = self._validate(X)
         values = np.asarray(X @ self.a_.T) + self.b_
         return np.asarray(np.maximum(values, 0.0), dtype=X.dtype)
 
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names rectified0, rectified1, ..."""
-        check_is_fitted(self)
-        _check_feature_names_in(self, input_features)
-        return np.array([f"rectified{k}" for k in range(len(self.a_))], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
+        return (f"rectified{k}" for k in range(len(self.a_)))
 
 
 def _scale(X: Any) -> npt.NDArray[np.float64]:

@@ -79,11 +79,6 @@ def upwards(x: Rational, factor: Fraction = Fraction(1)) -> float:
     return found if math.isinf(found) or Fraction(found) >= x else math.nextafter(found, math.inf)
 
 
-def downwards(x: Rational) -> float:
-    """Return the largest float that is at most x."""
-    return -upwards(-x)
-
-
 def raised(x: float) -> float:
     """Return x >= 0 rounded up by enough to cover 64 roundings to nearest in its computation without cancellation."""
     return math.nextafter(x * (1 + 2.0**-47), math.inf)
@@ -98,5 +93,5 @@ def root_upwards(x: Rational) -> float:
 
 def root_downwards(x: Rational) -> float:
     """Return a float that is at most the square root of x >= 0; the root itself if it is a float."""
-    root = math.sqrt(downwards(x))
+    root = math.sqrt(-upwards(-x))
     return root if Fraction(root) ** 2 <= x else math.nextafter(root, 0.0)

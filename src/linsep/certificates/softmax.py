@@ -259,10 +259,7 @@ def _dual_point(
         U = np.array(dual.u[rows], dtype=np.float64)
     else:
         assert isinstance(loss, Multinomial)
-        P = loss.proba(score(block, dual.base))
-        change = score(block, dual.step)
-        with np.errstate(over="ignore", invalid="ignore"):
-            U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
+        U = loss.linearised_dual(score(block, dual.base), score(block, dual.step))
     U[index, labels] = 0.0
     with np.errstate(invalid="ignore"):
         U[index, labels] = -U.sum(axis=1)  # the point is defined by its entries off the label

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import linsep
-from linsep.cli.output import Outcome, certificate_facts, plain, say, table
+from linsep.cli.output import Outcome, certificate_facts, plain, say
 from linsep.cli.reading import encoder_of
 from linsep.estimators.scoring import dense_coef
+from linsep.notebook import text_table
 from linsep.pipelines import take_apart
 
 
@@ -45,7 +46,7 @@ def run(options: Any) -> Outcome:
         )
     say(options)
     if not options.json:
-        print(plain(table(["", *heads], rows)))
+        print(plain("\n".join(text_table(["", *heads], rows))))
     facts = {
         "verb": "explain",
         "model": type(final).__name__,

@@ -27,8 +27,8 @@ import linsep
 from linsep.cli import clustering, finishing, modelling, reading, storage
 from linsep.cli.clustering import ClusterNumbers, ClusterTable
 from linsep.cli.leakage import ROWS, notices
-from linsep.cli.memory import give_back, return_at_once
-from linsep.cli.modelling import Judgement
+from linsep.cli.memory import release_memory, return_at_once
+from linsep.cli.modelling import HeldOutResult
 from linsep.cli.output import Outcome, say
 from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
@@ -81,7 +81,7 @@ def run(options: Any) -> Outcome:
     return_at_once()
     with storage.resumable(options), _open_table(options) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is printed below
-        give_back()
+        release_memory()
         return _fit(options, table, began)
 
 
@@ -113,27 +113,27 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     for note in notes:
         say(options, f"note: {note}")
     if options.test:
-        judgement = _evaluate_held_out(options, table, model, regression, _dropped(encoder))
-        give_back()
+        held_out = _evaluate_held_out(options, table, model, regression, _dropped(encoder))
+        release_memory()
         numbers = _numbers(options, table, encoder)
     else:
         numbers = _numbers(options, table, encoder)
-        judgement = _choose(options, model, numbers, y, regression)
+        held_out = _choose(options, model, numbers, y, regression)
     if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
         say(
             options,
             "the table fits in memory: nothing is cached, and a killed fit starts again from the beginning",
         )
-    final = clone(model).set_params(C=judgement.C).fit(numbers.X, numbers.y)
-    give_back()
-    say(options, _choice(judgement))
+    final = clone(model).set_params(C=held_out.C).fit(numbers.X, numbers.y)
+    release_memory()
+    say(options, _choice(held_out))
     say(options, str(final.certificate_))
-    if judgement.text:
-        say(options, judgement.text)
+    if held_out.text:
+        say(options, held_out.text)
         say(options, f"the saved model is refitted on all {rows:,} rows")
     separable = _separability(options, numbers, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
-    path = finishing.save_model(options, whole, numbers.digestible)
+    path = finishing.save_model(options, whole, numbers.fingerprint_data)
     page = _page(options)
     if page is not None:
         if not options.test:
@@ -142,7 +142,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
                 numbers.local_rows,
                 y,
                 page,
-                tuning=judgement.tuning,
+                tuning=held_out.tuning,
                 encoder=encoder,
                 source=reading.source_name(options),
             )
@@ -153,7 +153,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         path,
         began,
         rows=rows,
-        test=judgement.facts,
+        test=held_out.facts,
         separable=separable,
         notes=notes,
         report=None if page is None else str(page),
@@ -194,7 +194,7 @@ class Numbers:
         )
 
     @property
-    def digestible(self) -> tuple[Any, Any] | None:
+    def fingerprint_data(self) -> tuple[Any, Any] | None:
         """Return rows and targets for the digest in the model file, or None if there are too many."""
         if self.stored is not None or self.X.shape[0] * self.X.shape[1] > LARGEST_DIGEST:
             return None
@@ -214,12 +214,12 @@ def _numbers(
     return Numbers(found, y)
 
 
-def _choice(judgement: Judgement) -> str:
+def _choice(held_out: HeldOutResult) -> str:
     """Describe the value of C and how it was chosen."""
-    text = f"C = {judgement.C:g}"
-    if judgement.tuning is None:
+    text = f"C = {held_out.C:g}"
+    if held_out.tuning is None:
         return text
-    values, folds = judgement.tuning.curve.scores.shape
+    values, folds = held_out.tuning.curve.scores.shape
     return f"{text}, chosen from {values} values by {folds}-fold cross-validation"
 
 
@@ -245,7 +245,7 @@ def _evaluate_held_out(
     model: Any,
     regression: bool,
     dropped: frozenset[str],
-) -> Judgement:
+) -> HeldOutResult:
     """Choose C and fit without the held-out rows, score that model on them, and write its report.
 
     Columns ``dropped`` from the whole table, such as row numbers, may not be recognised in a part of it, but this model
@@ -265,11 +265,11 @@ def _evaluate_held_out(
     del rows
     y, truth = np.asarray(train.y), np.asarray(held.y)
     encoder = modelling.encoder_for(train, not options.no_standardise, dropped)
-    give_back()
+    release_memory()
     fitted = _numbers(options, train, encoder, names[0])
     chosen = _choose(options, model, fitted, y, regression)
     trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
-    give_back()
+    release_memory()
     judged = _numbers(options, held, encoder, names[1]).local_rows
     found = trained.predict(judged)
     wrong = (found - truth) ** 2 if regression else found != truth
@@ -290,21 +290,21 @@ def _evaluate_held_out(
             encoder=encoder,
             source=source,
         )
-    return Judgement(chosen.C, chosen.tuning, text, facts)
+    return HeldOutResult(chosen.C, chosen.tuning, text, facts)
 
 
 def _choose(
     options: Any, model: Any, numbers: Numbers, labels: npt.NDArray[Any], regression: bool
-) -> Judgement:
+) -> HeldOutResult:
     """Return the given C, or the best one with its validation curve; C = 1 if some class has a single row."""
     if options.C is not None:
-        return Judgement(options.C)
+        return HeldOutResult(options.C)
     cv = modelling.folds(options, labels, regression)
     if cv == 1 and options.cv is None:
-        return Judgement(1.0)
+        return HeldOutResult(1.0)
     tuning = modelling.tune_model(options, model, numbers.X, numbers.y, cv)
-    give_back()
-    return Judgement(tuning.best_C, tuning)
+    release_memory()
+    return HeldOutResult(tuning.best_C, tuning)
 
 
 def _separability(

@@ -29,7 +29,7 @@ def return_at_once() -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # read when pyarrow is imported
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Collect the cycles that a fit leaves behind, and return free memory to the system."""
     gc.collect()
     _allocator("malloc_trim")(0)

@@ -25,7 +25,7 @@ MODELS = ("logistic", "svm", "squared-hinge", *_FOR_NUMBERS)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class HeldOutResult:
     """The chosen C, and its evaluation on held-out rows."""
 
     C: float

@@ -102,16 +102,3 @@ def certificate_facts(certificate: Optimality) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """Format a table with aligned columns, the first to the left, the others to the right."""
-    lines = [heads, *rows]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
-    return "\n".join(
-        "  ".join(
-            [line[0].ljust(widths[0])]
-            + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        ).rstrip()
-        for line in lines
-    )

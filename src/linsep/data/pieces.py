@@ -80,7 +80,10 @@ class PieceFile:
     def read(self, start: int, stop: int, scratch: Scratch | None = None, slot: int = 0) -> Bytes:
         """Return bytes start .. stop, in a buffer of ``scratch`` if it is given."""
         low, high = start, stop
-        unchecked = self._sums is not None and self._unchecked(start, stop)
+        unchecked = (
+            self._sums is not None
+            and 0 in self._good[start // self._piece : -(-stop // self._piece)]
+        )
         if unchecked:
             low = start // self._piece * self._piece
             high = min(self.size, -(-stop // self._piece) * self._piece)
@@ -90,9 +93,6 @@ class PieceFile:
         if unchecked:
             self._check(buffer, low)
         return buffer[start - low : stop - low]
-
-    def _unchecked(self, start: int, stop: int) -> bool:
-        return 0 in self._good[start // self._piece : -(-stop // self._piece)]
 
     def _fill(self, buffer: Bytes, at: int) -> None:
         view = buffer.data

@@ -20,7 +20,7 @@ from linsep.estimators import fitting, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.keywords import ExplainsParameters, explain_keywords
-from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
+from linsep.estimators.scoring import predicted_log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
 from linsep.notebook import ShowsCertificate
 from linsep.solvers.grid.problem import GridProblem
@@ -177,10 +177,7 @@ class LinearClassifier(Classification):
     @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of ``predict_proba``."""
-        if location_of(X) is Location.CLUSTER:
-            return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
-        Z = scores(self, X)
-        return log_probabilities(self._fits[0].recipe.loss, Z)
+        return predicted_log_probabilities(self, X)
 
     def _two_class_loss(self) -> Loss:
         return parameters.classification_loss(self.loss)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from linsep.arrays import FloatArray
-from linsep.data import Location, location_of
-from linsep.data.cluster import predict_lazily
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
-from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
+from linsep.estimators.scoring import predicted_log_probabilities, predicted_probabilities
 from linsep.losses import Loss, get
 
 
@@ -160,10 +158,7 @@ class LogisticRegression(Classification):
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of ``predict_proba``, finite where the probability underflows to 0."""
-        if location_of(X) is Location.CLUSTER:
-            return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
-        Z = scores(self, X)
-        return log_probabilities(self._fits[0].recipe.loss, Z)
+        return predicted_log_probabilities(self, X)
 
     def _two_class_loss(self) -> Loss:
         return get("logistic")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
@@ -189,7 +189,9 @@ class Perceptron(ByScores):
             run = train_perceptron(data, sign, lengths, weight=weight, **settings)
             classes = known.classes if k == 2 else np.array([False, True])
             runs.append((run, _proof(data, sign, run, settings, classes)))
-        histories = tuple(_renumber(run.history, used) for run, _ in runs)
+        histories = tuple(run.history for run, _ in runs)
+        if used is not None:  # refer to all rows instead of those of positive weight
+            histories = tuple(replace(past, rows=used[past.rows]) for past in histories)
         skipped = np.flatnonzero(lengths == 0.0)
         _store(
             self,
@@ -311,11 +313,6 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
         _streams=ends,
         **attributes,
     )
-
-
-def _renumber(history: PerceptronHistory, used: IntArray | None) -> PerceptronHistory:
-    """Return the history with row numbers that refer to all rows instead of those of positive weight."""
-    return history if used is None else replace(history, rows=used[history.rows])
 
 
 def _proof(

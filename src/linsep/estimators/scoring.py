@@ -73,6 +73,13 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     return _by_blocks(_probabilities, model, _prepare_rows(model, X))
 
 
+def predicted_log_probabilities(model: Any, X: Any) -> FloatArray:
+    """Return log P(class | row), (n, k), finite where the probability underflows to 0."""
+    if location_of(X) is Location.CLUSTER:
+        return predict_lazily(model, "predict_log_proba", X)  # type: ignore[no-any-return]
+    return log_probabilities(model._fits[0].recipe.loss, scores(model, X))
+
+
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     loss = model._fits[0].recipe.loss.plain
     rows = native_rows(X)

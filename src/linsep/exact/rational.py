@@ -27,17 +27,22 @@ def solve_rational(
 def independent_columns(gram: Sequence[Sequence[int]]) -> list[int]:
     """Columns that do not depend on earlier ones, from their Gram matrix, by Bareiss elimination."""
     rows, kept, before = [list(row) for row in gram], [], 1
-    for at, top in enumerate(rows):
+    for at in range(len(rows)):
         check()
-        if top[at] == 0:  # semidefinite: a zero pivot means a dependent column
+        if rows[at][at] == 0:  # semidefinite: a zero pivot means a dependent column
             continue
         kept.append(at)
-        for i in range(at + 1, len(rows)):
-            lead = rows[i][at]
-            pairs = zip(rows[i], top, strict=True)
-            rows[i] = [(top[at] * x - lead * t) // before for x, t in pairs]
-        before = top[at]
+        before = _eliminate(rows, at, before)
     return kept
+
+
+def _eliminate(rows: list[list[int]], at: int, before: int) -> int:
+    """Eliminate column ``at`` below row ``at``; return the pivot, by which the next step divides exactly (Bareiss)."""
+    top = rows[at]
+    for i in range(at + 1, len(rows)):
+        lead, pairs = rows[i][at], zip(rows[i], top, strict=True)
+        rows[i] = [(top[at] * x - lead * t) // before for x, t in pairs]
+    return top[at]
 
 
 def _integers(row: list[Fraction]) -> list[int]:
@@ -57,7 +62,6 @@ def _by_flint(whole: list[list[int]]) -> list[Fraction] | None:
 
 
 def _by_elimination(whole: list[list[int]]) -> list[Fraction] | None:
-    """Bareiss elimination: every division by the previous pivot is exact."""
     k, before = len(whole), 1
     for at in range(k):
         check()
@@ -65,11 +69,7 @@ def _by_elimination(whole: list[list[int]]) -> list[Fraction] | None:
         if pivot is None:
             return None
         whole[at], whole[pivot] = whole[pivot], whole[at]
-        top = whole[at]
-        for i in range(at + 1, k):
-            row, lead = whole[i], whole[i][at]
-            whole[i] = [(top[at] * x - lead * t) // before for x, t in zip(row, top, strict=True)]
-        before = top[at]
+        before = _eliminate(whole, at, before)
     solution = [Fraction(0)] * k
     for i in reversed(range(k)):
         known = sum((whole[i][j] * solution[j] for j in range(i + 1, k)), Fraction(0))

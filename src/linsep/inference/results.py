@@ -106,13 +106,7 @@ class Summary:
         out = [self.title, f"{self.rows:g} rows. {self.objective}"]
         out += [f"{name}: {value:.6g}" for name, value in self.facts.items()]
         for part, lines in body.items():
-            table = [heads, *lines]
-            widths = [max(len(row[k]) for row in table) for k in range(len(heads))]
-            out.append(f"\n{part}" if part else "")
-            for row in table:
-                cells = [row[0].ljust(widths[0])]
-                cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
-                out.append("  ".join(cells).rstrip())
+            out += [f"\n{part}" if part else "", *notebook.text_table(heads, lines)]
         out += ["", self.inference]
         return "\n".join(out)
 

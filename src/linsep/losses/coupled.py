@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
 
@@ -50,6 +52,20 @@ class CoupledLoss(ABC):
     @abstractmethod
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
         """l*(Q) at Q = p - onehot(labels), (n,); +inf where p leaves the simplex."""
+
+    def _off_label(self, Q: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Q with 0 on the label, and the sum of each row, at most 1; NaN where p = Q + onehot leaves the simplex.
+
+        p is defined by the entries off the label; p_y is 1 minus their sum, which keeps full accuracy where p_y is
+        near 1, as it is for almost every row of a good fit.
+        """
+        rows = np.arange(len(labels))
+        off = np.array(Q, dtype=np.float64)
+        off[rows, labels] = 0.0
+        rest = off.sum(axis=1)
+        slack = 4 * self.k * np.finfo(np.float64).eps
+        inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
+        return off, np.where(inside & (rest <= 1.0 + slack), np.minimum(rest, 1.0), np.nan)
 
     @abstractmethod
     def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:

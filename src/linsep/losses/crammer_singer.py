@@ -73,17 +73,9 @@ class CrammerSinger(CoupledLoss):
         return np.asarray(steep)
 
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
-        """Minus the sum of Q off the label, (n,); +inf where p = Q + onehot(labels) leaves the simplex.
-
-        p is defined by the entries off the label, as in ``Multinomial``.
-        """
-        rows = np.arange(len(labels))
-        off = np.array(Q, dtype=np.float64)
-        off[rows, labels] = 0.0
-        rest = off.sum(axis=1)
-        slack = 4 * self.k * np.finfo(np.float64).eps
-        inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
-        return np.where(inside & (rest <= 1.0 + slack), -np.minimum(rest, 1.0), math.inf)
+        """Minus the sum of Q off the label, (n,); +inf where p = Q + onehot(labels) leaves the simplex."""
+        _, rest = self._off_label(Q, labels)
+        return np.where(np.isnan(rest), math.inf, -rest)
 
     def dual_mass_bound(self, entropy: float, mass: FloatArray) -> FloatArray:
         """Sum of s p off the label, which bounds each |U_ic| summed over the rows."""

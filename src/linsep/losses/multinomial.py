@@ -79,23 +79,19 @@ class Multinomial(CoupledLoss):
             P = np.exp(Z - np.max(Z, axis=1, keepdims=True))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
+    def linearised_dual(self, Z: FloatArray, change: FloatArray) -> FloatArray:
+        """Minus the slopes at scores Z + change, to first order in the change and without the term of the label."""
+        P = self.proba(Z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(-P * (1.0 + change - (P * change).sum(axis=1, keepdims=True)))
+
     def entropy(self, P: FloatArray) -> FloatArray:
         """-sum_c p log p of each row, 0 log 0 = 0; -inf where an entry is negative."""
         return np.asarray(entr(P).sum(axis=1))
 
     def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
-        """Minus the entropy of p = Q + onehot(labels), (n,); +inf where p leaves the simplex.
-
-        p is defined by the entries off the label; p_y is 1 minus their sum, which keeps full accuracy where p_y is
-        near 1, as it is for almost every row of a good fit.
-        """
-        rows = np.arange(len(labels))
-        off = np.array(Q, dtype=np.float64)
-        off[rows, labels] = 0.0
-        rest = off.sum(axis=1)
-        slack = 4 * self.k * np.finfo(np.float64).eps
-        inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
-        rest = np.where(inside & (rest <= 1.0 + slack), np.minimum(rest, 1.0), np.nan)
+        """Minus the entropy of p = Q + onehot(labels), (n,); +inf where p leaves the simplex."""
+        off, rest = self._off_label(Q, labels)
         value = xlog1py(1.0 - rest, -rest) - entr(np.maximum(off, 0.0)).sum(axis=1)
         return np.where(np.isnan(rest), math.inf, value)
 

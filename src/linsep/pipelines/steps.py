@@ -198,16 +198,12 @@ def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
     odd = rows[:1].copy()
     levels = [_key(level) for level in step.categories_[j]]
     numbers = [level for level in levels if isinstance(level, float)]
-    odd[0, j] = max(map(abs, numbers)) + 1.0 if numbers else _unseen([str(v) for v in levels])
+    odd[0, j] = max(map(abs, numbers)) + 1.0 if numbers else max(map(str, levels), key=len) + "?"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the encoder warns of unknown levels
         found = step.transform(_name_columns(step, odd))
     row = (found.toarray() if hasattr(found, "toarray") else np.asarray(found))[0]
     return np.asarray(row[columns], dtype=float)
-
-
-def _unseen(levels: list[str]) -> str:
-    return max(levels, key=len) + "?"
 
 
 def _name_columns(step: Any, rows: Any) -> Any:

@@ -8,7 +8,7 @@ input makes the page larger than two megabytes.
 subject    the model and its rows as numbers
 health     statistics of the columns and problems of the data
 repeats    rows that occur more than once
-judging    predictions, margins and losses of the rows
+evaluation    predictions, margins and losses of the rows
 ranking    thresholds, ROC, precision-recall, calibration
 several    confusion and one-vs-rest figures of many classes
 residuals  errors of a regression

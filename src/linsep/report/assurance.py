@@ -12,7 +12,7 @@ from linsep.bounds import Bound
 from linsep.certificates import Optimality, verify
 from linsep.errors import CertificateError, LinsepError
 from linsep.report import formatting as words
-from linsep.report.judging import Judged, scores
+from linsep.report.evaluation import Evaluation, scores
 from linsep.report.subject import Subject
 from linsep.zero_one import ZeroOne
 
@@ -48,7 +48,10 @@ def proof(subject: Subject) -> Proof:
         ("Gap, rounding included", words.tiny(c.gap)),
         ("Relative gap", words.tiny(c.relative_gap)),
         ("Tolerance (tol)", f"{c.tol:g}"),
-        ("Largest possible error of the coefficients", _coef_error(c)),
+        (
+            "Largest possible error of the coefficients",
+            words.tiny(c.coef_error) if np.isfinite(c.coef_error) else "no bound",
+        ),
         ("Kind of proof", _KINDS[c.kind]),
         *(
             [("Passes over the data", words.number(float(subject.model.n_passes_)))]
@@ -118,17 +121,13 @@ _KINDS = {
 }
 
 
-def _coef_error(c: Optimality) -> str:
-    return words.tiny(c.coef_error) if np.isfinite(c.coef_error) else "no bound"
-
-
 def _check(subject: Subject) -> tuple[str, str]:
     """Return the result of ``verify``, and its message if it fails."""
     model, train = subject.model, subject.train
     if not (hasattr(model, "_verification_parts") or hasattr(model, "_verify")):
         return "no", ""
     size = train.entries
-    width = (subject.coef.shape[1] + 1) if subject.strength == np.inf else 1
+    width = (subject.coef.shape[1] + 1) if subject.regularisation == np.inf else 1
     if size * len(subject.coef) * width > _VERIFY_WORK:
         return "no, it would take long: call linsep.verify", ""
     try:
@@ -154,7 +153,7 @@ def _says_so_itself(model: Any, error: CertificateError) -> bool:
     )
 
 
-def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[str]]:
+def error_bounds(subject: Subject, evaluated: Evaluation) -> tuple[list[Bound], list[str]]:
     """Compute bounds on the error on new rows, and notes on those that do not apply."""
     found: list[Bound] = []
     notes: list[str] = []
@@ -163,8 +162,8 @@ def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[st
     n, d = subject.train.X.shape
     share = np.bincount(subject.train.labels[1]) / n
     minority = float(1.0 - share.max())
-    if judged.held_out:
-        wrong, count = int(judged.wrong.sum()), len(judged.wrong)
+    if evaluated.held_out:
+        wrong, count = int(evaluated.wrong.sum()), len(evaluated.wrong)
         found.append(bounds.clopper_pearson(wrong, count, minority=minority))
         found.append(bounds.clopper_pearson(wrong, count, side="lower"))
     else:
@@ -209,6 +208,6 @@ def _from_training(
     dimension = bounds.vc_dimension(d, homogeneous)
     found.append(bounds.vc_bound(wrong / n, n, dimension, constants="proven", minority=minority))
     kept = getattr(subject.model, "support_", None)
-    if kept is not None and len(kept) < n and subject.strength == np.inf:
+    if kept is not None and len(kept) < n and subject.regularisation == np.inf:
         found.append(bounds.sample_compression(len(kept), 0, n, minority=minority))
     return found

@@ -10,8 +10,8 @@ from linsep import plot
 from linsep.arrays import FloatArray
 from linsep.plot import style
 from linsep.report import formatting as words
+from linsep.report.evaluation import UNKNOWN, Evaluation
 from linsep.report.influence import Coefficients
-from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.ranking import Calibration, Ranking
 from linsep.report.residuals import Residuals
 from linsep.report.subject import Subject
@@ -55,26 +55,26 @@ def calibration(found: Calibration) -> str:
     return to_svg(ax, "calibration", f"{text}; bars are exact 95 % intervals")
 
 
-def margins(subject: Subject, judged: Judged) -> str:
+def margins(subject: Subject, evaluated: Evaluation) -> str:
     """Draw histograms of the scores of two classes, or of the margins of several classes."""
     ax = new_axes(7.4, 3.2)
-    kept = (judged.truth != UNKNOWN) & (judged.weight > 0)
+    kept = (evaluated.truth != UNKNOWN) & (evaluated.weight > 0)
     if subject.several:
         parts = [(kept, style.BLUE, "margin of the true class")]
     else:
         assert subject.classes is not None
         labels = [f"class {words.name(label, 24)}" for label in subject.classes.tolist()]
         parts = [
-            (kept & (judged.truth == c), style.CLASSES[c][0], label)
+            (kept & (evaluated.truth == c), style.CLASSES[c][0], label)
             for c, label in enumerate(labels)
         ]
-    shown = judged.margin if subject.several else judged.score
+    shown = evaluated.margin if subject.several else evaluated.score
     stand_in = Placeholders()
     low, high = (float(end) for end in np.quantile(shown[kept], [0.002, 0.998]))
     low, high = min(low, -1e-9), max(high, 1e-9)
     edges = np.linspace(low, high, 41)
     for at, (rows, colour, label) in enumerate(parts):
-        height = np.histogram(shown[rows].clip(low, high), edges, weights=judged.weight[rows])[0]
+        height = np.histogram(shown[rows].clip(low, high), edges, weights=evaluated.weight[rows])[0]
         look = {"color": colour, "alpha": 0.35, "linewidth": 0}
         ax.stairs(height, edges, fill=True, label=stand_in(label), **look)
         ax.stairs(height, edges, color=colour, linewidth=1.5, linestyle=("-", "--")[at])
@@ -127,10 +127,10 @@ def validation(tuning: Any) -> str:
     return to_svg(ax, "validation", text)
 
 
-def predictions(judged: Judged, found: Residuals) -> str:
+def predictions(evaluated: Evaluation, found: Residuals) -> str:
     """Draw targets against predictions."""
     ax = new_axes()
-    z, t = judged.score[found.shown], judged.target[found.shown]
+    z, t = evaluated.score[found.shown], evaluated.target[found.shown]
     ends = [float(min(z.min(), t.min())), float(max(z.max(), t.max()))]
     ax.plot(ends, ends, "--", color=style.GREY, linewidth=1)
     ax.plot(z, t, "o", color=style.BLUE, markersize=3, alpha=0.5, markeredgewidth=0)
@@ -140,10 +140,10 @@ def predictions(judged: Judged, found: Residuals) -> str:
     )
 
 
-def residual_plot(judged: Judged, found: Residuals) -> str:
+def residual_plot(evaluated: Evaluation, found: Residuals) -> str:
     """Draw residuals against predictions."""
     ax = new_axes()
-    z, r = judged.score[found.shown], judged.margin[found.shown]
+    z, r = evaluated.score[found.shown], evaluated.margin[found.shown]
     ax.axhline(0, linestyle="--", color=style.GREY, linewidth=1)
     ax.plot(z, r, "o", color=style.BLUE, markersize=3, alpha=0.5, markeredgewidth=0)
     style.finish(ax, "prediction", "residual: target - prediction")
@@ -152,13 +152,13 @@ def residual_plot(judged: Judged, found: Residuals) -> str:
     )
 
 
-def residual_histogram(judged: Judged) -> str:
+def residual_histogram(evaluated: Evaluation) -> str:
     """Draw a histogram of the residuals."""
     ax = new_axes(7.4, 3.0)
-    r: FloatArray = judged.margin
+    r: FloatArray = evaluated.margin
     low, high = (float(v) for v in np.quantile(r, [0.002, 0.998]))
     edges = np.linspace(low, high if high > low else low + 1.0, 41)
-    height = np.histogram(r.clip(edges[0], edges[-1]), edges, weights=judged.weight)[0]
+    height = np.histogram(r.clip(edges[0], edges[-1]), edges, weights=evaluated.weight)[0]
     ax.stairs(height, edges, fill=True, color=style.BLUE, alpha=0.35, linewidth=0)
     ax.stairs(height, edges, color=style.BLUE, linewidth=1.5)
     ax.axvline(0, color=style.BLACK, linewidth=1)

@@ -13,7 +13,7 @@ from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Location, location_of
 from linsep.errors import BadInput
 from linsep.report import formatting as words
-from linsep.report.judging import UNKNOWN, Judged
+from linsep.report.evaluation import UNKNOWN, Evaluation
 from linsep.report.repeats import LARGEST, repeats
 from linsep.report.subject import Rows, Subject
 from linsep.tables import Encoder, from_frame
@@ -166,7 +166,7 @@ def _equal_columns(rows: Rows, left: IntArray, right: IntArray) -> BoolArray:
     return same
 
 
-def health(subject: Subject, judged: Judged, found: Columns) -> Health:
+def health(subject: Subject, evaluated: Evaluation, found: Columns) -> Health:
     """Collect the facts and findings about the data."""
     rows, d = subject.train, len(subject.names)
     out = Health()
@@ -189,9 +189,9 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
     _repeats(subject, out)
     if subject.classes is not None:
         _balance(subject, out)
-    if judged.unknown:
+    if evaluated.unknown:
         out.findings.append(
-            f"{words.plural(judged.unknown, 'held-out row')} with a label that the model does not know: counted as "
+            f"{words.plural(evaluated.unknown, 'held-out row')} with a label that the model does not know: counted as "
             "errors, left out of curves and tables."
         )
     return out
@@ -285,7 +285,7 @@ def _scales(subject: Subject, found: Columns, out: Health) -> None:
     out.facts.append(
         ("Standard deviations of the columns", f"{words.number(low, 3)} to {words.number(high, 3)}")
     )
-    penalised = subject.strength is not None and math.isfinite(subject.strength)
+    penalised = subject.regularisation is not None and math.isfinite(subject.regularisation)
     if penalised and high > 1e3 * low:
         out.findings.append(
             f"Scales differ by a factor of {words.number(high / low, 2)}. The fit is optimal all the same, "
@@ -338,14 +338,14 @@ def _balance(subject: Subject, out: Health) -> None:
         )
 
 
-def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
+def majority(subject: Subject, evaluated: Evaluation) -> tuple[str, float]:
     """Return the most frequent class of the training rows, and the error of always predicting it."""
     assert subject.classes is not None
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
     labels, inverse = subject.train.labels
     best = labels[int(np.bincount(inverse, subject.train.weight).argmax())]
-    wrong = judged.truth != place.get(best, UNKNOWN)
-    return words.name(best), float(judged.weight @ wrong) / float(judged.weight.sum())
+    wrong = evaluated.truth != place.get(best, UNKNOWN)
+    return words.name(best), float(evaluated.weight @ wrong) / float(evaluated.weight.sum())
 
 
 def _list_names(names: list[Any], total: int) -> str:

@@ -14,8 +14,8 @@ from linsep.errors import LinsepError
 from linsep.inference import summary
 from linsep.inference.intervals import refusal
 from linsep.report import formatting as words
+from linsep.report.evaluation import UNKNOWN, Evaluation, scores
 from linsep.report.health import Columns
-from linsep.report.judging import UNKNOWN, Judged, scores
 from linsep.report.largest import largest
 from linsep.report.subject import Subject
 
@@ -171,33 +171,35 @@ def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
     ]
 
 
-def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRow]:
+def worst_rows(subject: Subject, evaluated: Evaluation, found: Columns) -> list[WorstRow]:
     """Return the rows with the largest losses (or smallest margins), and the features that contributed most."""
 
     def size(some: slice) -> FloatArray:
-        if judged.loss is not None:
-            found = judged.loss[some]
+        if evaluated.loss is not None:
+            found = evaluated.loss[some]
         else:
-            margin = judged.margin[some]
+            margin = evaluated.margin[some]
             found = -margin if subject.classes is not None else np.abs(margin)
-        counts = judged.weight[some] > 0
-        if len(judged.truth):
-            counts &= judged.truth[some] != UNKNOWN
+        counts = evaluated.weight[some] > 0
+        if len(evaluated.truth):
+            counts &= evaluated.truth[some] != UNKNOWN
         return np.where(counts, found, -np.inf)
 
-    worst = largest(size, len(judged.rows), WORST)
-    Z = scores(subject, judged.rows, worst)
-    return [_worst_row(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
+    worst = largest(size, len(evaluated.rows), WORST)
+    Z = scores(subject, evaluated.rows, worst)
+    return [_worst_row(subject, evaluated, found, int(i), Z[k]) for k, i in enumerate(worst)]
 
 
-def _worst_row(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
-    x = judged.rows.X[[i]]
+def _worst_row(
+    subject: Subject, evaluated: Evaluation, found: Columns, i: int, z: FloatArray
+) -> WorstRow:
+    x = evaluated.rows.X[[i]]
     x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0].astype(np.float64) - found.mean
     if subject.classes is None:
-        w, truth, answer = subject.coef[0], words.number(judged.target[i]), words.number(z[0])
+        w, truth, answer = subject.coef[0], words.number(evaluated.target[i]), words.number(z[0])
     else:
         labels = subject.classes.tolist()
-        own, said = int(judged.truth[i]), int(judged.answer[i])
+        own, said = int(evaluated.truth[i]), int(evaluated.answer[i])
         truth, answer = words.name(labels[own], 24), words.name(labels[said], 24)
         if len(subject.coef) == 1:
             w = subject.coef[0]
@@ -210,8 +212,8 @@ def _worst_row(subject: Subject, judged: Judged, found: Columns, i: int, z: Floa
         i,
         truth,
         answer,
-        float(judged.score[i]),
-        None if judged.loss is None else float(judged.loss[i]),
+        float(evaluated.score[i]),
+        None if evaluated.loss is None else float(evaluated.loss[i]),
         [
             (words.name(subject.names[j], 32), float(contribution[j]))
             for j in top.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import beta
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
-from linsep.report.judging import UNKNOWN, Judged
+from linsep.report.evaluation import UNKNOWN, Evaluation
 from linsep.report.largest import pieces
 from linsep.report.subject import Subject
 
@@ -56,11 +56,11 @@ class Calibration:
     log_loss: float
 
 
-def positives(judged: Judged) -> tuple[FloatArray, BoolArray, FloatArray]:
+def positives(evaluated: Evaluation) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Return score, whether positive, and weight of the rows with a known label and positive weight."""
-    kept = (judged.truth != UNKNOWN) & (judged.weight > 0)
+    kept = (evaluated.truth != UNKNOWN) & (evaluated.weight > 0)
     some = slice(None) if kept.all() else kept
-    return judged.score[some], np.asarray(judged.truth[some] == 1), judged.weight[some]
+    return evaluated.score[some], np.asarray(evaluated.truth[some] == 1), evaluated.weight[some]
 
 
 def probability(subject: Subject, z: FloatArray) -> FloatArray:
@@ -69,9 +69,9 @@ def probability(subject: Subject, z: FloatArray) -> FloatArray:
     return np.asarray(subject.loss.proba(z))
 
 
-def thresholds(subject: Subject, judged: Judged) -> Thresholds:
+def thresholds(subject: Subject, evaluated: Evaluation) -> Thresholds:
     """Compute confusion counts at 201 probabilities, or at quantiles of the scores and 0."""
-    z, y, s = positives(judged)
+    z, y, s = positives(evaluated)
 
     def value(scores: FloatArray) -> FloatArray:
         return probability(subject, scores) if subject.probabilistic else scores

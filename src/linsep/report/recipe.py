@@ -52,9 +52,9 @@ def steps(subject: Subject) -> str:
     return " → ".join([*kinds, type(subject.model).__name__])
 
 
-def strengths(subject: Subject) -> list[tuple[str, str]]:
+def penalties(subject: Subject) -> list[tuple[str, str]]:
     """Return the penalty in two other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
-    C = subject.strength
+    C = subject.regularisation
     if C is None:
         return []
     if math.isinf(C):

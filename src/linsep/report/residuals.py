@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep.arrays import IntArray
-from linsep.report.judging import Judged
+from linsep.report.evaluation import Evaluation
 from linsep.report.subject import Subject
 
 _MOST_POINTS = 1500  # of a scatter plot
@@ -28,9 +28,9 @@ class Residuals:
     shown: IntArray  # rows in the figures, evenly spaced
 
 
-def residuals(subject: Subject, judged: Judged) -> Residuals:
+def residuals(subject: Subject, evaluated: Evaluation) -> Residuals:
     """Compare predictions with the targets, and with the mean of the training targets."""
-    s, r, t = judged.weight, judged.margin, judged.target
+    s, r, t = evaluated.weight, evaluated.margin, evaluated.target
     total = float(s.sum())
     train = subject.train
     weight = np.ones(len(train)) if train.weight is None else train.weight
@@ -41,7 +41,7 @@ def residuals(subject: Subject, judged: Judged) -> Residuals:
     size = np.abs(r)
     mae = float(s @ size) / total
     n = len(r)
-    exact = judged.rows.weight is None and n > 1
+    exact = evaluated.rows.weight is None and n > 1
     order = np.argsort(size, kind="stable")
     half = int(np.searchsorted(np.cumsum(s[order]), 0.5 * total))
     return Residuals(

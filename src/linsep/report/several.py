@@ -8,7 +8,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.report import formatting as words
-from linsep.report.judging import UNKNOWN, Judged, scores
+from linsep.report.evaluation import UNKNOWN, Evaluation, scores
 from linsep.report.ranking import ranking
 from linsep.report.subject import Subject
 
@@ -43,12 +43,12 @@ class Confusion:
         return 0 if share == 0 else max(1, round(10 * share))
 
 
-def confusion(subject: Subject, judged: Judged) -> Confusion:
+def confusion(subject: Subject, evaluated: Evaluation) -> Confusion:
     """Compute weighted counts of (true, predicted) for the 30 most frequent classes."""
     assert subject.classes is not None
     k = len(subject.classes)
-    known = judged.truth != UNKNOWN
-    truth, answer, weight = judged.truth[known], judged.answer[known], judged.weight[known]
+    known = evaluated.truth != UNKNOWN
+    truth, answer, weight = evaluated.truth[known], evaluated.answer[known], evaluated.weight[known]
     place = np.arange(k)
     shown = np.arange(k)
     if k > MOST_CLASSES:
@@ -67,12 +67,12 @@ def confusion(subject: Subject, judged: Judged) -> Confusion:
     return Confusion([*labels, *["others"] * (together > 0)], counts, together)
 
 
-def class_lines(subject: Subject, judged: Judged) -> tuple[list[ClassLine], int, int]:
+def class_lines(subject: Subject, evaluated: Evaluation) -> tuple[list[ClassLine], int, int]:
     """Return a line for each of the 30 most frequent classes, the number of others, and the rows used for areas."""
     assert subject.classes is not None
     k = len(subject.classes)
-    known = np.flatnonzero(judged.truth != UNKNOWN)
-    truth, answer, weight = judged.truth[known], judged.answer[known], judged.weight[known]
+    known = np.flatnonzero(evaluated.truth != UNKNOWN)
+    truth, answer, weight = evaluated.truth[known], evaluated.answer[known], evaluated.weight[known]
     size = np.bincount(truth, weight, k)
     called = np.bincount(answer, weight, k)
     right = np.bincount(truth[truth == answer], weight[truth == answer], k)
@@ -81,7 +81,7 @@ def class_lines(subject: Subject, judged: Judged) -> tuple[list[ClassLine], int,
         shown = np.sort(np.argsort(-size, kind="stable")[:MOST_CLASSES])
     stride = max(1, int(np.ceil(len(known) * k / _MOST_SCORES)))
     sample = np.arange(0, len(known), stride)
-    Z = scores(subject, judged.rows, known[sample])
+    Z = scores(subject, evaluated.rows, known[sample])
     lines = []
     for c in shown.tolist():
         curve = ranking(Z[:, c], truth[sample] == c, weight[sample])

@@ -113,12 +113,12 @@ class Subject:
         return self.loss is not None and self.loss.probabilistic and self.classes is not None
 
     @property
-    def judged(self) -> Rows:
+    def evaluated(self) -> Rows:
         """The rows on which the model is evaluated: held-out rows if there are any."""
         return self.train if self.test is None else self.test
 
     @property
-    def strength(self) -> float | None:
+    def regularisation(self) -> float | None:
         """Inverse regularisation strength C, if the model has one."""
         value = getattr(self.model, "C_", getattr(self.model, "C", None))
         return None if value is None else float(np.ravel(value)[0])

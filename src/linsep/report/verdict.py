@@ -9,9 +9,9 @@ from typing import Any
 from linsep.bounds import clopper_pearson
 from linsep.report import formatting as words
 from linsep.report.assurance import Proof
+from linsep.report.evaluation import Evaluation
 from linsep.report.health import Columns, majority
 from linsep.report.influence import strongest
-from linsep.report.judging import Judged
 from linsep.report.residuals import Residuals
 from linsep.report.subject import Subject
 
@@ -28,7 +28,7 @@ class Answer:
 
 def answers(
     subject: Subject,
-    judged: Judged,
+    evaluated: Evaluation,
     found: Columns,
     proof: Proof,
     regression: Residuals | None,
@@ -36,35 +36,37 @@ def answers(
 ) -> list[Answer]:
     """Return the cards at the top of the report."""
     if regression is None:
-        first = [_quality(subject, judged), _confidence(judged, tuning)]
+        first = [_quality(subject, evaluated), _confidence(evaluated, tuning)]
     else:
-        first = [_how_close(judged, regression), _how_sure_of_distance(judged, regression)]
+        first = [_how_close(evaluated, regression), _how_sure_of_distance(evaluated, regression)]
     return [*first, _features(subject, found), _optimal(proof)]
 
 
-def _rows_used(judged: Judged) -> str:
-    rows = words.plural(len(judged.rows), "held-out row" if judged.held_out else "training row")
-    return rows if judged.rows.weight is None else f"{rows}, weighted"
+def _rows_used(evaluated: Evaluation) -> str:
+    rows = words.plural(
+        len(evaluated.rows), "held-out row" if evaluated.held_out else "training row"
+    )
+    return rows if evaluated.rows.weight is None else f"{rows}, weighted"
 
 
-def _quality(subject: Subject, judged: Judged) -> Answer:
-    label, guess = majority(subject, judged)
-    wrong = float(judged.weight @ judged.wrong)
+def _quality(subject: Subject, evaluated: Evaluation) -> Answer:
+    label, guess = majority(subject, evaluated)
+    wrong = float(evaluated.weight @ evaluated.wrong)
     text = (
-        f"{words.count(wrong)} wrong of {_rows_used(judged)}. "
+        f"{words.count(wrong)} wrong of {_rows_used(evaluated)}. "
         f"Always predicting “{label}” errs on {words.percent(guess)}."
     )
-    beats = judged.error < guess
+    beats = evaluated.error < guess
     if not beats:
         text += " The model is no better than that."
-    tone = "bad" if not beats else "good" if judged.error < 0.5 * guess else "fair"
-    return Answer("How good is it?", f"{words.percent(judged.error)} error", text, tone)
+    tone = "bad" if not beats else "good" if evaluated.error < 0.5 * guess else "fair"
+    return Answer("How good is it?", f"{words.percent(evaluated.error)} error", text, tone)
 
 
-def _confidence(judged: Judged, tuning: Any) -> Answer:
+def _confidence(evaluated: Evaluation, tuning: Any) -> Answer:
     question = "How sure are we?"
-    if judged.held_out:
-        wrong, n = int(judged.wrong.sum()), len(judged.wrong)
+    if evaluated.held_out:
+        wrong, n = int(evaluated.wrong.sum()), len(evaluated.wrong)
         bound = clopper_pearson(wrong, n)
         low, high = (float(clopper_pearson(wrong, n, 0.025, side)) for side in ("lower", "upper"))
         return Answer(
@@ -100,19 +102,20 @@ def _confidence(judged: Judged, tuning: Any) -> Answer:
     )
 
 
-def _how_close(judged: Judged, r: Residuals) -> Answer:
+def _how_close(evaluated: Evaluation, r: Residuals) -> Answer:
     text = (
-        f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on {_rows_used(judged)}. "
-        f"Always predicting the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
+        f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on "
+        f"{_rows_used(evaluated)}. Always predicting the mean: {words.number(r.baseline_mae)} and "
+        f"{words.number(r.baseline_rmse)}."
     )
     tone = "good" if r.rmse < 0.7 * r.baseline_rmse else "fair"
     tone = "bad" if r.rmse >= r.baseline_rmse else tone
     return Answer("How good is it?", f"R² = {words.number(r.r2, 3)}", text, tone)
 
 
-def _how_sure_of_distance(judged: Judged, r: Residuals) -> Answer:
+def _how_sure_of_distance(evaluated: Evaluation, r: Residuals) -> Answer:
     question = "How sure are we?"
-    if not judged.held_out or math.isnan(r.mae_error):
+    if not evaluated.held_out or math.isnan(r.mae_error):
         text = "Only training rows were given, and errors on them are too optimistic. Pass test=(X_test, y_test)."
         return Answer(question, "not known", text, "bad")
     low, high = r.mae - 1.96 * r.mae_error, r.mae + 1.96 * r.mae_error

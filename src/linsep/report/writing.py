@@ -25,7 +25,7 @@ from linsep.report import (
     verdict,
 )
 from linsep.report import formatting as words
-from linsep.report.judging import Judged, judge
+from linsep.report.evaluation import Evaluation, evaluate
 from linsep.report.subject import Subject, open_subject
 from linsep.report.svg import drawing
 from linsep.tables import Encoder
@@ -125,13 +125,13 @@ def _facts(
     subject: Subject, tuning: Tuning | None, title: str | None, source: str | None
 ) -> dict[str, Any]:
     """Collect all values that the template shows."""
-    judged = judge(subject, subject.judged)
+    evaluated = evaluate(subject, subject.evaluated)
     found = health.columns(subject.train)
-    about_data = health.health(subject, judged, found)
+    about_data = health.health(subject, evaluated, found)
     found = found.without_range()
     proof = assurance.proof(subject)
-    regression = residuals.residuals(subject, judged) if subject.classes is None else None
-    guarantees, notes = assurance.error_bounds(subject, judged)
+    regression = residuals.residuals(subject, evaluated) if subject.classes is None else None
+    guarantees, notes = assurance.error_bounds(subject, evaluated)
     own = type(subject.model).__name__
     facts: dict[str, Any] = {
         "title": words.name(title if title is not None else f"{own} report", 120),
@@ -143,18 +143,18 @@ def _facts(
         if subject.classes is None
         else [words.name(label, 32) for label in subject.classes[:2].tolist()],
         "n_classes": 0 if subject.classes is None else len(subject.classes),
-        "held_out": judged.held_out,
-        "n_judged": len(judged.rows),
-        "answers": verdict.answers(subject, judged, found, proof, regression, tuning),
+        "held_out": evaluated.held_out,
+        "n_evaluated": len(evaluated.rows),
+        "answers": verdict.answers(subject, evaluated, found, proof, regression, tuning),
         "proof": proof,
         "health": about_data,
         "bounds": guarantees,
         "bound_notes": notes,
-        "worst": influence.worst_rows(subject, judged, found),
+        "worst": influence.worst_rows(subject, evaluated, found),
         "regression": regression,
         "tuning": tuning,
         "parameters": recipe.parameters(subject.model),
-        "strengths": recipe.strengths(subject),
+        "penalties": recipe.penalties(subject),
         "versions": recipe.versions(),
         "fingerprint": recipe.fingerprint(subject),
         "code": recipe.code(subject),
@@ -163,11 +163,11 @@ def _facts(
         "support": _support(subject),
     }
     with drawing():
-        drawn = _classification(subject, judged, facts) if regression is None else {}
+        drawn = _classification(subject, evaluated, facts) if regression is None else {}
         if regression is not None:
-            drawn["predictions"] = figures.predictions(judged, regression)
-            drawn["residuals"] = figures.residual_plot(judged, regression)
-            drawn["spread"] = figures.residual_histogram(judged)
+            drawn["predictions"] = figures.predictions(evaluated, regression)
+            drawn["residuals"] = figures.residual_plot(evaluated, regression)
+            drawn["spread"] = figures.residual_histogram(evaluated)
         if subject.several:
             facts["features"], facts["features_left_out"] = influence.class_features(subject, found)
         else:
@@ -180,17 +180,19 @@ def _facts(
     return facts
 
 
-def _classification(subject: Subject, judged: Judged, facts: dict[str, Any]) -> dict[str, str]:
+def _classification(
+    subject: Subject, evaluated: Evaluation, facts: dict[str, Any]
+) -> dict[str, str]:
     """Return the figures of a classifier, and add its tables to ``facts``."""
-    drawn = {"margins": figures.margins(subject, judged)}
+    drawn = {"margins": figures.margins(subject, evaluated)}
     if subject.several:
-        facts["confusion"] = several.confusion(subject, judged)
+        facts["confusion"] = several.confusion(subject, evaluated)
         facts["lines"], facts["lines_left_out"], facts["area_rows"] = several.class_lines(
-            subject, judged
+            subject, evaluated
         )
         return drawn
-    stops = ranking.thresholds(subject, judged)
-    z, positive, weight = ranking.positives(judged)
+    stops = ranking.thresholds(subject, evaluated)
+    z, positive, weight = ranking.positives(evaluated)
     curve = ranking.ranking(z, positive, weight)
     facts["stops"], facts["slider"] = stops, page.slider_data(stops)
     facts["curve"], facts["calibration"] = curve, None
@@ -225,8 +227,12 @@ def _support(subject: Subject) -> list[tuple[str, str]]:
         share = words.percent(len(kept) / len(subject.train))
         lines.append(("Support vectors", f"{words.count(len(kept))} ({share} of the rows)"))
     alpha = getattr(model, "alpha_", None)
-    if alpha is not None and subject.strength is not None and np.isfinite(subject.strength):
-        at_bound = int((np.abs(np.ravel(alpha)) >= subject.strength * (1 - 1e-9)).sum())
+    if (
+        alpha is not None
+        and subject.regularisation is not None
+        and np.isfinite(subject.regularisation)
+    ):
+        at_bound = int((np.abs(np.ravel(alpha)) >= subject.regularisation * (1 - 1e-9)).sum())
         lines.append(("of these with alpha = C (inside the margin)", words.count(at_bound)))
     for name, text in (("margin_", "Margin"), ("margin_width_", "Width of the margin")):
         value = getattr(model, name, None)

@@ -54,7 +54,9 @@ def quasi_separation(
             return _overlap(signed, frame, span, Q)
         P, outside = _project(working.A, Q)
         if not outside.any():
-            found = _rows_off_plane(signed, frame, Q @ _generic(Q.shape[1], attempt))
+            found = _rows_off_plane(
+                signed, frame, Q @ np.random.default_rng(attempt).standard_normal(Q.shape[1])
+            )
             if not working.add(found[: 8 * (frame.order + 1)]):
                 return _overlap(signed, frame, span, Q)
             continue
@@ -139,10 +141,6 @@ def _project(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, BoolArray]:
     size = np.sqrt(np.einsum("ij,ij->i", P, P))
     outside = size > ON
     return P / np.where(outside, size, 1.0)[:, None], outside
-
-
-def _generic(size: int, seed: int) -> FloatArray:
-    return np.random.default_rng(seed).standard_normal(size)
 
 
 def _rows_off_plane(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:

@@ -15,16 +15,10 @@ except ImportError as error:
         "linsep.sklearn needs scikit-learn, whose classes it extends: pip install scikit-learn"
     ) from error
 
-from linsep.sklearn.descent import Perceptron, SGDClassifier
+from linsep.sklearn.descent import Perceptron, SGDClassifier, SGDRegressor
 from linsep.sklearn.huber import HuberRegressor
 from linsep.sklearn.logistic import LogisticRegression, LogisticRegressionCV
-from linsep.sklearn.regression import (
-    ElasticNet,
-    Lasso,
-    LinearRegression,
-    QuantileRegressor,
-    SGDRegressor,
-)
+from linsep.sklearn.regression import ElasticNet, Lasso, LinearRegression, QuantileRegressor
 from linsep.sklearn.ridge import Ridge, RidgeClassifier
 from linsep.sklearn.svm import LinearSVC, LinearSVR
 

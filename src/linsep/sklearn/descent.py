@@ -1,4 +1,4 @@
-"""scikit-learn's classifiers by stochastic gradient descent, fitted to the minimum of their objective."""
+"""scikit-learn's models by stochastic gradient descent, fitted to the minimum of their objective."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from linsep.certificates.optimality import exact_zero
 from linsep.losses import Loss
 from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated
+from linsep.sklearn.regression import minimise_each, store
 from linsep.sklearn_objectives import Part
 
 #: Relative rounding error of a score per feature, relative to the sum of the sizes of its terms.
@@ -71,7 +72,7 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
 def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[Any, float, int]:
     """Minimise the problem that ``fit_binary`` is called for: class number i against the others."""
     model, X, number = given["est"], given["X"], given["i"]
-    need_minimum(model, given["max_iter"], given["learning_rate"])
+    need_minimum(model, given["max_iter"], given["learning_rate"], ("optimal",))
     inside = np.asarray(given["y"]) == model.classes_[number]
     factor = np.where(inside, float(given["pos_weight"]), float(given["neg_weight"]))
     weight = factor * np.asarray(given["sample_weight"], dtype=float)
@@ -89,17 +90,73 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
     return coef, float(found.W[-1, 0]), passes  # the intercept is a float64 for float32 rows too
 
 
-def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:
-    """Raise ``Delegated`` for parameters that concern the descent and not the minimum it approaches."""
+def need_minimum(
+    model: Any, max_iter: int, learning_rate: str, convergent: tuple[str, ...]
+) -> None:
+    """Raise ``Delegated`` for parameters that concern the descent and not the minimum it approaches.
+
+    ``convergent`` are the learning rates with which it approaches the minimum.
+    """
     if model.average:
         raise Delegated("average asks for the mean of the iterates of the descent")
     if model.early_stopping:
         raise Delegated("early_stopping asks for an iterate of the descent before its end")
-    if learning_rate != "optimal":
+    if learning_rate not in convergent:
         raise Delegated(f"learning_rate={learning_rate!r} asks for a descent of its own")
     if model.tol is None:
         raise Delegated("tol=None asks for exactly max_iter epochs")
     fitting.need_iterations(max_iter)
+
+
+class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
+    """scikit-learn's ``SGDRegressor``, fitted to the minimum of its objective, with a proof in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.SGDRegressor``. ``fit`` returns the minimum that
+    stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
+    ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``, fewer than 10 epochs, and learning rates other than
+    "invscaling" and "optimal".
+
+    See Also
+    --------
+    sklearn.linear_model.SGDRegressor : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        alpha penalty(w) + sum_i s_i loss(t_i - x_i.w - b) / n
+
+    where ``s_i`` is the sample weight and ``n`` the number of rows.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import SGDRegressor
+    >>> model = SGDRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def _fit_regressor(self, X: Any, y: Any, *given: Any) -> None:
+        # alpha, before scikit-learn 1.8 C, loss, learning_rate, sample_weight, max_iter
+        fitting.attempt(
+            self,
+            lambda: self._minimise(X, y, *given[-3:]),
+            lambda: super(SGDRegressor, self)._fit_regressor(X, y, *given),
+        )
+
+    def _minimise(
+        self, X: Any, y: Any, learning_rate: str, sample_weight: Any, max_iter: int
+    ) -> None:
+        need_minimum(self, max_iter, learning_rate, ("invscaling", "optimal"))
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        plain = None if (weight == 1.0).all() else weight
+        tol = fitting.gap_tolerance(self.tol, X.dtype)
+        found = minimise_each(self, X, np.asarray(y).reshape(-1, 1), plain, tol)
+        store(self, found, X.dtype, None)
+        self.intercept_ = found.W[-1].copy()  # float64, also for float32 rows
+        self.n_iter_ = fitting.iterations(found.passes, max_iter)
+        self.t_ = 1.0 + self.n_iter_ * X.shape[0]
 
 
 class Perceptron(linear_model.Perceptron):  # type: ignore[misc]

@@ -19,9 +19,6 @@ from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Given, Objective
 
-#: Learning rates with which stochastic descent converges to the minimum.
-_CONVERGENT = ("invscaling", "optimal")
-
 
 def minimise_each(
     model: Any, X: Any, y: FloatArray, weight: FloatArray | None, tol: float
@@ -427,60 +424,3 @@ class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ign
 def as_floats(X: Any) -> Any:
     """Convert X to floating point."""
     return X if X.dtype.kind == "f" else X.astype(np.float64)
-
-
-class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
-    """scikit-learn's ``SGDRegressor``, fitted to the minimum of its objective, with a proof in ``certificate_``.
-
-    Parameters and attributes are those of ``sklearn.linear_model.SGDRegressor``. ``fit`` returns the minimum that
-    stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
-    ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``, fewer than 10 epochs, and learning rates other than
-    "invscaling" and "optimal".
-
-    See Also
-    --------
-    sklearn.linear_model.SGDRegressor : Parameters and attributes.
-    linsep.LinearRegressor : With linsep's own parameters.
-
-    Notes
-    -----
-    The objective is
-
-        alpha penalty(w) + sum_i s_i loss(t_i - x_i.w - b) / n
-
-    where ``s_i`` is the sample weight and ``n`` the number of rows.
-
-    Examples
-    --------
-    >>> from linsep.sklearn import SGDRegressor
-    >>> model = SGDRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-    >>> model.certificate_.certified
-    True
-    """
-
-    def _fit_regressor(self, X: Any, y: Any, *given: Any) -> None:
-        # alpha, before scikit-learn 1.8 C, loss, learning_rate, sample_weight, max_iter
-        fitting.attempt(
-            self,
-            lambda: self._minimise(X, y, *given[-3:]),
-            lambda: super(SGDRegressor, self)._fit_regressor(X, y, *given),
-        )
-
-    def _minimise(
-        self, X: Any, y: Any, learning_rate: str, sample_weight: Any, max_iter: int
-    ) -> None:
-        if self.average or self.early_stopping:
-            raise Delegated("average and early_stopping ask for iterates of the descent")
-        if learning_rate not in _CONVERGENT:
-            raise Delegated(f"learning_rate={learning_rate!r} asks for a descent of its own")
-        if self.tol is None:
-            raise Delegated("tol=None asks for exactly max_iter epochs")
-        fitting.need_iterations(max_iter)
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        plain = None if (weight == 1.0).all() else weight
-        tol = fitting.gap_tolerance(self.tol, X.dtype)
-        found = minimise_each(self, X, np.asarray(y).reshape(-1, 1), plain, tol)
-        store(self, found, X.dtype, None)
-        self.intercept_ = found.W[-1].copy()  # float64, also for float32 rows
-        self.n_iter_ = fitting.iterations(found.passes, max_iter)
-        self.t_ = 1.0 + self.n_iter_ * X.shape[0]

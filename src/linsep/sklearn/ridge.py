@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.linear_model._ridge import _BaseRidge
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import _check_sample_weight
 
-from linsep import losses
+from linsep import losses, sklearn_objectives
 from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Objective, Part
@@ -103,20 +102,13 @@ def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objecti
     alphas = np.ravel(np.asarray(alpha, dtype=float))
     if len(alphas) not in (1, k):
         raise Delegated("alpha has neither one entry nor one for each target")
-    alphas = np.broadcast_to(alphas, (k,))
     if weight is not None:
         weight = np.asarray(weight, dtype=float)
         if not weight.min(initial=0.0) >= 0.0:
             raise Delegated("with negative sample weights the objective is not convex")
-    Cs = [math.inf if a == 0.0 else 1.0 / (2.0 * a) for a in alphas.tolist()]
-    parts = tuple(
-        Part(target=np.ascontiguousarray(targets[:, j]), weight=weight, C=Cs[j]) for j in range(k)
-    )
-    even = len(set(Cs)) == 1 and alphas[0] > 0.0
-    unit = 2.0 * float(alphas[0]) if even else 1.0
-    text = "sum (t - x.w - b)^2 + alpha |w|^2"
+    parts = tuple(Part(target=np.ascontiguousarray(t), weight=weight) for t in targets.T)
     loss = losses.Squared().for_targets()
-    return Objective(text, loss, Cs[0], parts, fit_intercept=fit_intercept, unit=unit)
+    return sklearn_objectives.ridge(loss, parts, alphas.tolist(), fit_intercept)
 
 
 class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]

@@ -26,15 +26,11 @@ def null_model(problem: Problem) -> tuple[FloatArray, float]:
     if known is not None:
         null[-1] = known
     elif problem.fit_intercept:
-        null[-1] = _fitting_intercept(loss, sign, offset)
+        # fit the first row exactly, and hence a constant target
+        null[-1] = float(sign[0] * (zero_margin(loss) - offset[0]))
         if weight @ loss.value(sign * null[-1] + offset) > 0.0:
             null[-1] = _best_intercept(loss, sign, offset, weight)
     return null, float(weight @ loss.value(sign * null[-1] + offset))
-
-
-def _fitting_intercept(loss: Loss, sign: FloatArray, offset: FloatArray) -> float:
-    """Return the intercept that fits the first row exactly, and hence a constant target."""
-    return float(sign[0] * (zero_margin(loss) - offset[0]))
 
 
 def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:

@@ -196,7 +196,7 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     name = costs.cheapest(_after_ascent(problem, stop))
     after = costs.seconds(name)
     if by_products:
-        after = min(after, costs.by_inner_products())
+        after = min(after, costs.prices.iteration(gram_reduction.work, costs.shape))
     budget = after / costs.iteration("dual-cd") if able else math.inf
 
     def ascend(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

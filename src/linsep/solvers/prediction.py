@@ -15,7 +15,7 @@ from linsep.solvers.cost.shape import Shape, shape_of
 from linsep.solvers.cost.work import Declared, kind_of, prices
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting
-from linsep.solvers.newton import directions, gram_reduction, subsampled
+from linsep.solvers.newton import directions, subsampled
 from linsep.solvers.newton import native as native_newton
 
 #: Work of one iteration, for each method with calibrated iteration counts.
@@ -74,10 +74,6 @@ class Prediction:
             if name in NATIVE and skip_comparison(name, self.kind, len(names), *sizes):
                 return name
         return min(names, key=self.seconds)
-
-    def by_inner_products(self) -> float:
-        """Predicted processor time of Newton's method with the Gram matrix of the rows [s]."""
-        return self.prices.iteration(gram_reduction.work, self.shape)
 
 
 def predict(problem: Problem, tol: float) -> Prediction:

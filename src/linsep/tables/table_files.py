@@ -253,15 +253,13 @@ def _open(
 @contextlib.contextmanager
 def _file(source: Source) -> Iterator[DataFile]:
     """Provide a file that can be read more than once; streams and pipes are copied to a temporary file."""
-    if isinstance(source, DataFile) and (not source.path or not _is_pipe(source.path)):
+    if isinstance(source, DataFile) and (
+        os.path.isfile(source.path) or not os.path.exists(source.path)
+    ):
         yield source
     else:
         with opened(source) as stream, copied(stream, name_of(source)) as copy:
             yield copy
-
-
-def _is_pipe(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _matrix(file: DataFile, kind: str, n_features: int | None, zero_based: bool | str) -> Table:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray, IntArray, mix_bits
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -138,11 +138,8 @@ def _run_starts(keys: npt.NDArray[Any]) -> IntArray:
 
 
 def hash_numbers(keys: IntArray) -> Hashes:
-    """Return 64-bit hashes of integers (the finaliser of SplitMix64; Steele, Lea and Flood, 2014)."""
-    z = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+    """Return 64-bit hashes of integers (SplitMix64)."""
+    return mix_bits(keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
 
 
 def hash_texts(texts: list[str]) -> Hashes:

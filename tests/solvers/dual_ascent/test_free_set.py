@@ -1,5 +1,6 @@
 """Hinge and squared hinge by ascent with conjugate gradients on the free rows, and the parts they are made of."""
 
+import ascent
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,18 +19,8 @@ HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
 each_hinge = pytest.mark.parametrize("loss", HINGES, ids=naming)
 
 
-def text(n=300, d=700, seed=0, noise=0.1, words=12):
-    """Short rows of unit length with few common features, one class rarer."""
-    rng = np.random.default_rng(seed)
-    share = 1.0 / np.arange(1, d + 1)
-    columns = rng.choice(d, size=(n, words), p=share / share.sum())
-    start = np.arange(0, words * n + 1, words)
-    X = sp.csr_matrix((np.ones(words * n), columns.ravel(), start), shape=(n, d))
-    X.sum_duplicates()
-    X = sp.csr_matrix(X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))))
-    z = X @ rng.normal(size=d)
-    sign = np.where(z + noise * rng.normal(size=n) > np.quantile(z, 0.7), 1.0, -1.0)
-    return Sample(X, sign)
+def text(n=300, d=700, **options):
+    return ascent.text(n, d, **options)
 
 
 def solve(sample, loss, C, tol=1e-6, fit_intercept=True, **limits):

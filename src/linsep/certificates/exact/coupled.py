@@ -99,10 +99,9 @@ class CoupledRows(ExactRows):
         if not isinstance(self.loss, Multinomial):
             return self._slopes()
         block = self.X.astype(np.float64)
-        P, change = self.loss.proba(score(block, dual.base)), score(block, dual.step)
-        with np.errstate(over="ignore", invalid="ignore"):
-            U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
-        return self._off_label(U)
+        return self._off_label(
+            self.loss.linearised_dual(score(block, dual.base), score(block, dual.step))
+        )
 
     def slopes(self) -> list[Point]:
         """Minus the slopes of a smooth loss at the solution; empty for a loss with kinks."""

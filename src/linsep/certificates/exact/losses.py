@@ -320,7 +320,11 @@ def exact_loss(loss: Loss) -> Formula:
         q, epsilon = loss.dead_zone
         return Parabola(zero_margin(loss), q, *loss.domain, epsilon)
     if type(loss) not in _ENCLOSURES:
-        known = [name for name in NAMES if _parabolic(get(name))]
+        known = [
+            loss.name
+            for loss in map(get, NAMES)
+            if loss.conjugate_quadratic is not None or loss.dead_zone is not None
+        ]
         known += [kind.name for kind in _ENCLOSURES]
         raise Refused(
             f"exact=True knows the losses {', '.join(known)}, multinomial and crammer_singer, and others that declare "
@@ -329,10 +333,6 @@ def exact_loss(loss: Loss) -> Formula:
         )
     _need_flint(loss.name)
     return _ENCLOSURES[type(loss)]()
-
-
-def _parabolic(loss: Loss) -> bool:
-    return loss.conjugate_quadratic is not None or loss.dead_zone is not None
 
 
 def exact_coupled_loss(loss: CoupledLoss) -> CoupledFormula:

@@ -122,7 +122,11 @@ class ClusterRows:
     def __getitem__(self, key: Any) -> Any:
         from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - it imports this class
 
-        return Cluster(self).sample(_ascending(key, self.shape[0])).X[_order(key, self.shape[0])]
+        return (
+            Cluster(self)
+            .sample(np.unique(_wanted(key, self.shape[0])))
+            .X[_order(key, self.shape[0])]
+        )
 
     def apply(
         self,
@@ -206,10 +210,6 @@ def _wanted(key: Any, n: int) -> IntArray:
         return np.arange(*key.indices(n))
     rows = np.asarray(key)
     return np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
-
-
-def _ascending(key: Any, n: int) -> IntArray:
-    return np.unique(_wanted(key, n))
 
 
 def _order(key: Any, n: int) -> IntArray:

@@ -41,20 +41,13 @@ class Part:
         self.band = Band(Run(self.problem, Stop()), first.mu, first.scale)
         self.band.sort(theta, tau)
         self.u = self.problem.data.row_state(SORTED).copy()
-        self.gather()
-
-    def gather(self) -> None:
-        """Copy the rows of the band; count the fixed rows with u = 1 in each class."""
-        self.band.data()
-        u = np.where(self.u > 1.0, 0.0, self.u)
-        self.counts = np.array([u @ (self.sign > 0.0), u @ (self.sign < 0.0)])
+        self.band.data()  # copy the rows of the band
 
     def admit(self, wrong: IntArray) -> None:
         """Add these rows to the band."""
         if len(wrong):
             self.band.admit(Wrong(wrong, self.u[wrong]))
             self.u[wrong] = 2.0
-            self.gather()
 
 
 class BandUnion:
@@ -69,7 +62,6 @@ class BandUnion:
         self.reach = 2.0 * float(np.median(np.abs(v))) if len(v) else 1.0
         self.linear = np.sum([part.band.linear for part in parts], axis=0)
         self.constant = float(sum(part.band.constant for part in parts))
-        self.counts = np.sum([part.counts for part in parts], axis=0)
         self.parts = parts
 
     def unfold(self, u: FloatArray) -> list[FloatArray]:

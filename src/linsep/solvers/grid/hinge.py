@@ -32,6 +32,7 @@ from linsep.solvers import choose
 from linsep.solvers.grid.fold_bands import ROWS, BandUnion, Part
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 from linsep.solvers.interior import sifting
+from linsep.solvers.interior.active_band import balance_band
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.subsampling import Pilot
@@ -149,7 +150,7 @@ class _Grid:
         model.theta, model.u, _ = sifting.sharpen(path, min(0.1 * tol, CROSSOVER_GAP), point)
         return True
 
-    def judge(self, models: list[_Model]) -> None:
+    def evaluate(self, models: list[_Model]) -> None:
         """Find the rows on the wrong side in some model, and the held-out scores. One pass."""
         W = np.zeros((self.d + 1, -(-len(models) // 8) * 8))  # padded to a multiple of eight
         W[:, : len(models)] = np.stack([model.theta for model in models], axis=1)
@@ -178,10 +179,10 @@ class _Grid:
     def close(self, model: _Model) -> None:
         """Set the proposal of the model if the gap closes. One pass over its training rows."""
         seen = self.bands_outside(model.f)
-        own = seen.unfold(self._balance(model))
+        problem = self.problem(model.penalty.C)
+        own = seen.unfold(balance_band(model.u, seen.data, seen.linear, problem))
         sums, longest = seen.closing(model.theta, own)
         self.passes += 1.0
-        problem = self.problem(model.penalty.C)
         primal, lower = problem.values(model.theta, sums)
         if not primal - lower <= SAFETY * self.recipe.tol * primal:
             return
@@ -193,18 +194,6 @@ class _Grid:
         W = model.theta.reshape(-1, 1)
         solution = Solution(W, Explicit(u), Status.CERTIFIED, 0.0, 0.0, sums=sums)
         model.proposal = Proposal(model.c, model.f, solution, longest)
-
-    def _balance(self, model: _Model) -> FloatArray:
-        """Return the dual variables of the band, changed so that both classes have the same sum."""
-        seen = self.bands_outside(model.f)
-        u = np.clip(model.u, 0.0, 1.0)
-        for _ in range(4 if self.recipe.fit_intercept else 0):
-            slack = np.minimum(u, 1.0 - u)
-            excess = float(seen.counts[0] - seen.counts[1] + seen.sign @ u)
-            if not 0.0 < abs(excess) <= float(slack.sum()):
-                break
-            u = np.clip(u - seen.sign * (excess / float(slack.sum())) * slack, 0.0, 1.0)
-        return u
 
 
 def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
@@ -247,7 +236,7 @@ def _serve(grid: _Grid, pending: list[int], done: list[_Model]) -> list[int]:
     for _ in range(ROUNDS):
         if not waiting:
             break
-        grid.judge(waiting)
+        grid.evaluate(waiting)
         for model in waiting:
             grid.close(model)
         done += [model for model in waiting if model.proposal is not None]

@@ -40,7 +40,11 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
     began = time.perf_counter()
     for _ in range(ROUNDS):
         problem = _scale_columns(group, factors)
-        found = run(problem, _divide(theta, factors), inner.after(time.perf_counter() - began))
+        found = run(
+            problem,
+            np.append(theta[:-1] / factors, theta[-1]),
+            inner.after(time.perf_counter() - began),
+        )
         problem.data.close()
         group.losses.passes += problem.passes
         w = np.ascontiguousarray(found.W[:-1, 0])
@@ -92,10 +96,6 @@ def _scale_columns(group: GroupProblem, factors: FloatArray) -> Problem:
 
 def _times(W: FloatArray, factors: FloatArray) -> FloatArray:
     return np.vstack([W[:-1] * factors[:, None], W[-1:]])
-
-
-def _divide(theta: FloatArray, factors: FloatArray) -> FloatArray:
-    return np.append(theta[:-1] / factors, theta[-1])
 
 
 def _back(dual: Linearised | Explicit, factors: FloatArray) -> Linearised | Explicit:

@@ -98,7 +98,7 @@ class Band:
         ``part`` are the dual variables of the band; those of all rows are stored with the rows as DUAL.
         """
         self.problem.passes += 2
-        part, rows = self._balance(part), self.rows
+        part, rows = balance_band(part, self.data(), self.linear, self.problem), self.rows
         sides, close = self._sides(theta), self.problem.closing_at_stored_dual(theta.copy())
 
         def add(b: Block, out: FloatArray) -> Any:
@@ -143,25 +143,6 @@ class Band:
         fixed = ~np.isin(rows, self.rows)  # exclude rows that joined the band since it was sorted
         return sums, Wrong(rows[fixed], u[fixed])
 
-    def _balance(self, u: FloatArray) -> FloatArray:
-        """Clip u of the band and change it, in proportion to each row's slack, until sum s sigma u = 0 over all rows.
-
-        The closing pass removes the remainder from the heavier class.
-        """
-        band, u = self._band, np.clip(u, self.low, self.high)
-        assert band is not None
-        mass = band.sign if band.weight is None else band.sign * band.weight
-        for _ in range(_BALANCING if self.problem.fit_intercept else 0):
-            room = np.minimum(u - self.low, self.high - u)
-            excess, total = (
-                float(self.linear[-1] + np.sum(mass * u)),
-                float(np.sum(np.abs(mass) * room)),
-            )
-            if not 0.0 < abs(excess) <= total:
-                break
-            u = np.clip(u - band.sign * (excess / total) * room, self.low, self.high)
-        return u
-
     def _take(self, part: Dataset, u: FloatArray) -> None:
         """Subtract these rows, with dual variables u, from the sums of the fixed rows."""
         mass = part.sign * u * (1.0 if part.weight is None else part.weight)
@@ -198,6 +179,24 @@ class Band:
     def dual(self) -> Explicit:
         """Return the dual variables of all rows, as stored by ``evaluate``."""
         return Explicit(self.problem.data.row_state(DUAL).copy())
+
+
+def balance_band(u: FloatArray, band: Dataset, linear: FloatArray, problem: Problem) -> FloatArray:
+    """Clip u of a band and change it, in proportion to each row's slack, until sum s sigma u = 0 over all rows.
+
+    ``linear`` contains the sums over the fixed rows. The closing pass removes the remainder from the heavier class.
+    """
+    low, high = problem.loss.domain
+    u = np.clip(u, low, high)
+    mass = band.sign if band.weight is None else band.sign * band.weight
+    for _ in range(_BALANCING if problem.fit_intercept else 0):
+        slack = np.minimum(u - low, high - u)
+        excess = float(linear[-1] + np.sum(mass * u))
+        total = float(np.sum(np.abs(mass) * slack))
+        if not 0.0 < abs(excess) <= total:
+            break
+        u = np.clip(u - band.sign * (excess / total) * slack, low, high)
+    return u
 
 
 def _rows_up_to(most: int) -> Callable[[list[Any]], Rows]:

@@ -209,7 +209,7 @@ class _Search:
             elif not whole:
                 theta, sorted_ = self.narrow(point[0]), False
             else:
-                done, more = self._judge(point)
+                done, more = self._evaluate(point)
                 theta, closed = self.best, closed or done
                 # Without a penalty, if no row is wrong, the vertex was found or cannot be found.
                 if done and (self.problem.lam > 0.0 or not more):
@@ -232,7 +232,7 @@ class _Search:
             point = sharpen(path, min(0.1 * tol, CROSSOVER_GAP), point)
         return point
 
-    def _judge(self, point: Point) -> tuple[bool, bool | None]:
+    def _evaluate(self, point: Point) -> tuple[bool, bool | None]:
         """Evaluate the solution of an unsampled band on all rows: whether the gap closed, whether rows joined the band.
 
         The second value is None if no row is wrong and the gap is still open.

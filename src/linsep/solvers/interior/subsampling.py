@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray, stack_rows
+from linsep.arrays import FloatArray, IntArray, mix_bits, stack_rows
 from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
@@ -53,10 +53,8 @@ class Thinning:
 
 def _uniform(rows: IntArray, seed: int) -> FloatArray:
     """Pseudorandom numbers in [0, 1) that depend only on the row number and the seed (splitmix64)."""
-    z = (rows.astype(np.uint64) + np.uint64(seed + 1)) * _SALT
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray((z ^ (z >> np.uint64(31))) >> np.uint64(11), np.float64) * 2.0**-53
+    z = mix_bits((rows.astype(np.uint64) + np.uint64(seed + 1)) * _SALT)
+    return np.asarray(z >> np.uint64(11), np.float64) * 2.0**-53
 
 
 class Pilot:

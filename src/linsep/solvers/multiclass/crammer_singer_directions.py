@@ -19,7 +19,7 @@ from linsep.problem.max_margin import MaxMarginProblem
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.linalg.row_products import centred_rows, row_products
-from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
+from linsep.solvers.multiclass.softmax_directions import Diagonal, Whole, zero_sum
 
 _ORDER = 4000  # largest order of a matrix that is factorised
 _PRODUCTS = 1000
@@ -59,7 +59,7 @@ def newton_step(
     problem.passes += len(rows) / data.n
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
         (in_p, lambda: _in_p(problem, curved, active, g, intercept_ridge)),
-        (in_w, lambda: _in_w(curved, g, intercept_ridge)),
+        (in_w, lambda: Whole(curved, curved.centre(), intercept_ridge)(-g)),
         (iterated, lambda: _by_conjugate_gradients(problem, curved, g, intercept_ridge, check)),
     ]
     ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
@@ -71,22 +71,6 @@ def _centre(g: FloatArray, mu: FloatArray) -> FloatArray:
     R = zero_sum(-g)
     R[:-1] -= np.outer(mu, R[-1])
     return R
-
-
-def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> FloatArray:
-    """Newton step by a factorisation of the whole Hessian."""
-    order, k, mu = curved.order, curved.k, curved.centre()
-    H = curved.hessian(mu)
-    blocks = H.reshape(k, order, k, order)
-    c, j = np.arange(k), np.arange(order)
-    blocks[c, -1, c, -1] += intercept_ridge
-    weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
-    # Make H definite on equal columns, on which the right-hand side vanishes.
-    blocks[:, j, :, j] += weight[:, None, None]
-    R = _centre(g, mu)
-    D = np.ascontiguousarray(Factor(H, definite=True).solve(R.T.ravel()).reshape(k, order).T)
-    D[-1] -= mu @ D[:-1]
-    return zero_sum(D)
 
 
 def _basis(active: np.ndarray) -> tuple[FloatArray, np.ndarray]:

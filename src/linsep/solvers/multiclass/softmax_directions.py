@@ -96,12 +96,15 @@ def zero_sum(V: FloatArray) -> FloatArray:
 class Whole:
     """M^-1, the factorised Hessian of a problem at its last sweep, for rows centred at mu."""
 
-    def __init__(self, problem: CoupledProblem, mu: FloatArray) -> None:
+    def __init__(
+        self, problem: CoupledProblem, mu: FloatArray, intercept_ridge: float = 0.0
+    ) -> None:
         self.mu, self._shape = mu, (problem.k, problem.order)
         k, order = self._shape
         H = problem.hessian(mu)
         blocks = H.reshape(k, order, k, order)
-        j = np.arange(order)
+        c, j = np.arange(k), np.arange(order)
+        blocks[c, -1, c, -1] += intercept_ridge
         weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
         # Make H definite on equal columns, on which the right-hand side vanishes.
         blocks[:, j, :, j] += weight[:, None, None]
@@ -248,6 +251,18 @@ def _is_accurate(
     return float(np.vdot(rest, rest)) <= target.residual(decrement)
 
 
+def _ending(g: FloatArray, target: Target, mu: FloatArray) -> Callable[[cg.Iterate], bool]:
+    """Return the stopping rule of conjugate gradients for a step at the gradient g."""
+
+    def ends(at: cg.Iterate) -> bool:
+        if not at.rho > 1e-28 * at.rho_first:
+            return True
+        share = at.rho / at.rho_first
+        return at.products > 0 and _is_accurate(at.r, -cg.inner(g, at.x), share, target, mu)
+
+    return ends
+
+
 def block_count(problem: CoupledProblem) -> int:
     """Return the number of blocks: one for each class, or one for all if those would need too much memory."""
     return problem.k if problem.k * problem.order**2 <= _BLOCK_NUMBERS else 1
@@ -381,20 +396,13 @@ class ConjugateGradients:
             assert self.apply is not None
             return self.apply(R)
 
-        def ends(at: cg.Iterate) -> bool:
-            if not at.rho > 1e-28 * at.rho_first:
-                return True
-            share = at.rho / at.rho_first
-            return at.products > 0 and _is_accurate(
-                at.r, -cg.inner(g, at.x), share, target, self.mu
-            )
-
         def renew() -> bool:
             outdated = self._is_outdated()
             if outdated:
                 self._refresh(W, False)
             return outdated
 
+        ends = _ending(g, target, self.mu)
         at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum, renew)
         return at.x, at.r
 
@@ -421,13 +429,7 @@ class PackedConjugateGradients:
             self._check()
             return problem.hess_vec(Q, self._single)
 
-        def ends(at: cg.Iterate) -> bool:
-            if not at.rho > 1e-28 * at.rho_first:
-                return True
-            share = at.rho / at.rho_first
-            return at.products > 0 and _is_accurate(at.r, -cg.inner(g, at.x), share, target, mu)
-
-        at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum)
+        at = cg.solve(times, precondition, -g, _ending(g, target, mu), _PRODUCTS, zero_sum)
         if problem.fit_intercept:
             _balance(at.x, at.r, S)
         self._watch(-cg.inner(g, at.x), target)

@@ -107,14 +107,11 @@ class SparkEngine(Engine):
         """Return the values of a column as an RDD with one element per partition."""
         programme = Programme(self)
         programme.compile(column)
-        sources = programme.sources or [self._empty()]
+        sources = programme.sources or [self.context.parallelize([None] * self.count, self.count)]
         rdd = sources[0]
         for other in sources[1:]:
             rdd = rdd.zip(other)
         return rdd.mapPartitionsWithIndex(programme.task())
-
-    def _empty(self) -> Any:
-        return self.context.parallelize([None] * self.count, self.count)
 
     def distribute(self, values: Sequence[Any]) -> Any:
         """Return values of the client as an RDD with one element per partition."""

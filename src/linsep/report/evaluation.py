@@ -19,7 +19,7 @@ Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Evaluation:
     """Predictions of the model for n rows with known targets."""
 
     rows: Rows
@@ -55,7 +55,7 @@ class Judged:
         return int((self.truth == UNKNOWN).sum()) if len(self.truth) else 0
 
 
-def judge(subject: Subject, rows: Rows) -> Judged:
+def evaluate(subject: Subject, rows: Rows) -> Evaluation:
     """Compute scores, predictions, margins and losses of all rows."""
     n, k = len(rows), len(subject.coef)
     truth, target = _truth(subject, rows)
@@ -83,7 +83,7 @@ def judge(subject: Subject, rows: Rows) -> Judged:
         )
     weight = np.broadcast_to(1.0, n) if rows.weight is None else rows.weight
     held_out = rows is subject.test
-    return Judged(rows, held_out, truth, answer, target, score, margin, loss, weight)
+    return Evaluation(rows, held_out, truth, answer, target, score, margin, loss, weight)
 
 
 def scores(subject: Subject, rows: Rows, here: slice | IntArray) -> FloatArray:
