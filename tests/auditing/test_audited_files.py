@@ -333,6 +333,9 @@ def test_pickles_and_strange_files_are_refused(tmp_path):
             path.write_bytes(pickle.dumps(model))
         with pytest.raises(Refused, match="is a pickle, which runs code when it is loaded"):
             audit(path, X, y)
+    linsep.save(linsep.LogisticRegression().fit(X, y), tmp_path / "model.linsep")
+    with pytest.raises(Refused, match="is a model of linsep, which carries its own certificate"):
+        audit(tmp_path / "model.linsep", X, y)
     odd = tmp_path / "model.onnx"
     odd.write_bytes(b"name,coefficient\n")
     with pytest.raises(BadInput, match="neither ONNX nor skops nor"):

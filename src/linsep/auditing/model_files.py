@@ -12,6 +12,7 @@ from linsep.errors import BadInput, Refused
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 _PICKLE_OPCODE = b"\x80"
+_OURS = b"LINSEP\r\n"  # a model file of linsep
 _ZIP = b"PK\x03\x04"
 #: Types that some steps of scikit-learn store, that run no code, and that skops asks about.
 _HARMLESS = ["numpy.dtype"]
@@ -28,6 +29,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise Refused(
             f"{file} is a pickle, which runs code when it is loaded. Save the model with skops.io.dump, export it to "
             "ONNX, or audit it in Python, where you can decide to load it."
+        )
+    if content.startswith(_OURS):
+        raise Refused(
+            f"{file} is a model of linsep, which carries its own certificate: check it with `linsep verify {file} "
+            "DATA`, or with linsep.verify in Python. audit is for models of other libraries."
         )
     if content.startswith(b"solver_type"):
         return liblinear_models.parse(content.decode("ascii", errors="replace"), str(file))
