@@ -229,6 +229,7 @@ def overhead() -> None:
     for name, own, other, target in (
         ("LogisticRegression", linsep.LogisticRegression(), ours.LogisticRegression(), y),
         ("LinearSVC", linsep.LinearSVC(loss="squared_hinge"), ours.LinearSVC(), y),
+        ("LinearSVC hinge", linsep.LinearSVC(), ours.LinearSVC(loss="hinge"), y),
         (
             "RidgeClassifier",
             linsep.LinearClassifier("squared", C=0.5),
@@ -243,6 +244,20 @@ def overhead() -> None:
             ours.Lasso(alpha=0.1),
             t,
         ),
+        (
+            "ElasticNet",
+            linsep.LinearRegressor(l1_ratio=0.5, C=1 / (2 * n * 0.1)),
+            ours.ElasticNet(alpha=0.1),
+            t,
+        ),
+        ("LinearSVR", linsep.LinearRegressor("epsilon_insensitive"), ours.LinearSVR(), t),
+        (
+            "QuantileRegressor",
+            linsep.LinearRegressor("absolute", l1_ratio=1.0, C=0.5 / (n * 0.01), tol=1e-10),
+            ours.QuantileRegressor(alpha=0.01),
+            t,
+        ),
+        ("SGDClassifier", linsep.SGDClassifier(), ours.SGDClassifier(), y),
     ):
         plain, drop_in = math.inf, math.inf
         for _ in range(5):

@@ -697,6 +697,17 @@ def test_new_files_are_read_as_the_training_file_was(tmp_path, capsys):
     assert main(["verify", model, str(rows)]) == 0  # rows that are already encoded
 
 
+def test_a_missing_column_is_not_mistaken_for_another_that_is_used(data, model, capsys):
+    rows = [line.rsplit(",", 5)[0] for line in data.read_text().splitlines()]
+    short = data.with_name("short.csv")
+    short.write_text("\n".join(rows) + "\n")  # species, island, bill_length_mm
+    assert main(["predict", str(model), str(short)]) == 4
+    said = capsys.readouterr().err
+    assert (
+        "no column 'bill_depth_mm'; its columns are 'species', 'island', 'bill_length_mm'" in said
+    )
+
+
 def test_options_of_the_command_line_outrank_those_of_the_model(tmp_path, capsys):
     path = german(tmp_path / "rows.csv")
     words = ["fit", str(path), "-t", "bought", "--C", "1", "--no-report", "-q"]

@@ -455,3 +455,9 @@ def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
         contradictory += first.setdefault(row, label) != label
     assert (found.repeated, found.contradictory) == (repeated, contradictory)
     assert weak or found.leaked == sum(row in first for row in map(tuple, Z))
+
+
+def test_exponents_stay_on_the_line_of_their_number():
+    """Browsers break lines after a hyphen; numbers to be copied into a program keep theirs."""
+    assert words.tiny(8.24e-12) == "8.3e\u201112" and words.number(0.000012345) == "1.234e\u201105"
+    assert words.number(-0.25) == "-0.25" and words.copyable(1e-5) == "1e-05"

@@ -338,3 +338,8 @@ def test_in_a_pipeline():
 def test_a_matrix_needs_no_encoder():
     with pytest.raises(BadInput, match=r"give table\.matrix to the model"):
         Encoder().fit(read_table(io.BytesIO(b"1 1:1\n2 2:1\n"), format="libsvm"))
+
+
+def test_levels_with_commas_are_quoted_in_the_schema():
+    table = read_table(io.BytesIO(b'city,n\n"Bonn, Stadt",1\nUlm,2\n"Bonn, Stadt",3\nUlm,5\n'))
+    assert "'Bonn, Stadt', Ulm" in str(Encoder().fit(table).schema_)

@@ -9,10 +9,20 @@ import numpy as np
 
 from linsep.auditing import liblinear_models, model_files, objectives, plain, statsmodels_results
 from linsep.auditing.objectives import Given
+from linsep.auditing.onnx_graphs import OnnxModel
 from linsep.auditing.subject import Stated, Subject
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.errors import BadInput, Refused
+
+
+def _final_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the rows that the linear model at the end of a pipeline or graph receives, and that model."""
+    if isinstance(model, OnnxModel):
+        return model.transform(X), model
+    if not hasattr(model, "steps"):
+        return X, model
+    return model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
 
 
 def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
@@ -23,9 +33,7 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
         raise BadInput("audit needs X and y, the rows and targets that the model was fitted to.")
     if isinstance(model, str | os.PathLike):
         model = model_files.load(model)
-    rows, final = X, model
-    if hasattr(model, "steps"):
-        rows, final = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
+    rows, final = _final_step(model, X)
     numbers = inputs.rows(rows, "audit")[0].astype(np.float64)
     refuse_nonfinite(numbers)
     n = numbers.shape[0]
@@ -39,7 +47,7 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
             )
         coef, intercept = final
         return plain.read("coefficients", coef, intercept, numbers, given, stated)
-    if isinstance(final, model_files.OnnxModel):
+    if isinstance(final, OnnxModel):
         return final.read(numbers, given, stated)
     if liblinear_models.is_liblinear(final):
         return liblinear_models.read(final, numbers, given, stated)

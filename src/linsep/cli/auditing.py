@@ -10,11 +10,12 @@ import numpy as np
 
 import linsep
 from linsep.auditing import model_files
+from linsep.auditing.onnx_graphs import OnnxModel
 from linsep.auditing.plain import COUPLED
 from linsep.cli import reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
-from linsep.data.files.columns import missing_name
+from linsep.data.files.columns import arrow, missing_name
 from linsep.data.files.inference import BOOLEAN, NUMBER
 from linsep.errors import BadInput
 from linsep.losses import names_with
@@ -54,7 +55,9 @@ def run(options: Any) -> Outcome:
     """Print the verdict; the exit code is 3 if the coefficients are not optimal."""
     columns: list[str] | None
     model, columns = (
-        _stated_coefficients(options) if options.model is None else _load_model(options)
+        _stated_coefficients(options)
+        if options.model is None
+        else (model_files.load(options.model), None)
     )
     table = reading.read_labelled(options)
     stated = {
@@ -62,10 +65,8 @@ def run(options: Any) -> Outcome:
         for name in ("loss", "C", "l1_ratio", "epsilon")
         if getattr(options, name) is not None
     }
-    if options.model is not None and not any(name in table.columns for name in columns or ()):
-        columns = None  # names invented by an exporter
-    X = _rows(table, columns)
-    found = linsep.audit(model, X, table.y, **stated, tol=options.tol)
+    X = _rows(table, columns) if options.model is None else _rows_for(model, table)
+    found = linsep.audit(model, X, _labels(model, table.y), **stated, tol=options.tol)
     say(options, str(found))
     facts = {
         key: value if not isinstance(value, float) or math.isfinite(value) else None
@@ -85,6 +86,15 @@ def _rows(table: Any, columns: list[str] | None) -> Any:
     return np.column_stack([_numbers(table, name) for name in names])
 
 
+def _labels(model: Any, y: Any) -> Any:
+    """Return the targets; true and false as truth values if the classes of the model are no texts."""
+    classes = getattr(model, "classes_", getattr(model, "classes", None))
+    if classes is None or np.asarray(classes).dtype.kind not in "biu" or y.dtype.kind not in "OU":
+        return y
+    words = np.char.lower(y.astype(str))
+    return words == "true" if set(words) <= {"true", "false"} else y
+
+
 def _stated_coefficients(options: Any) -> tuple[Any, list[str]]:
     """Read coefficients from a table, with the names of their columns."""
     coefficients = _coefficients(options)
@@ -94,11 +104,16 @@ def _stated_coefficients(options: Any) -> tuple[Any, list[str]]:
     return (np.array(list(coefficients.values())), intercept), list(coefficients)
 
 
-def _load_model(options: Any) -> tuple[Any, list[str] | None]:
-    """Load a model from a file, with the names of its columns if it has them."""
-    model = model_files.load(options.model)
-    names = getattr(model, "feature_names_in_", getattr(model, "columns", ()))
-    return model, [str(name) for name in names] or None
+def _rows_for(model: Any, table: Any) -> Any:
+    """Return the rows of a table for the model of a file; pipelines and graphs may need columns of text."""
+    if table.matrix is not None:
+        return table.matrix
+    if isinstance(model, OnnxModel):
+        return arrow().table({name: reading.column(table, name) for name in table.columns})
+    if hasattr(model, "steps"):
+        return reading.frame(model, table)
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    return _rows(table, names or None)
 
 
 def _coefficients(options: Any) -> dict[str, float]:

@@ -282,17 +282,17 @@ def matrix(model: Any, table: Table) -> Any:
         encoder.extra = "ignore"  # the table may still have the target and ignored columns
     if steps is None:
         return _numbers(model, table)
-    return steps.transform(table if encoder is not None else _frame(model, table))
+    return steps.transform(table if encoder is not None else frame(model, table))
 
 
-def _frame(model: Any, table: Table) -> Any:
+def frame(model: Any, table: Table) -> Any:
     """Return the columns of a table to which the steps of a scikit-learn pipeline were fitted."""
     names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
     for name in names:
         if name not in table.kinds:
             raise missing_name(name, table.columns, table.source)
     if not hasattr(model, "feature_names_in_"):
-        return np.column_stack([table.values(name) for name in names])
+        return np.column_stack([column(table, name) for name in names])
     show_pandas()
     try:
         import pandas as pd  # noqa: PLC0415
@@ -300,11 +300,11 @@ def _frame(model: Any, table: Table) -> Any:
         raise BadInput(
             "the steps of this model choose columns by name, which needs pandas: pip install pandas."
         ) from error
-    return pd.DataFrame({name: _values(table, name) for name in names})
+    return pd.DataFrame({name: column(table, name) for name in names})
 
 
-def _values(table: Table, name: str) -> npt.NDArray[Any]:
-    """Return one column for scikit-learn: text as strings, missing values as None."""
+def column(table: Table, name: str) -> npt.NDArray[Any]:
+    """Return one column for another library: text as strings, missing values as None."""
     values = table.values(name)
     if table.kinds[name] != STRING:
         return values

@@ -38,7 +38,12 @@ def _visible(character: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a number with four significant digits; None, NaN and infinity become words."""
+    """Format a number for a sentence, with four significant digits; None, NaN and infinity become words."""
+    return _on_one_line(copyable(value, digits))
+
+
+def copyable(value: float | None, digits: int = 4) -> str:
+    """Format a number that a reader may copy into a program."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -48,13 +53,18 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def _on_one_line(number: str) -> str:
+    """Return a number whose exponent browsers do not move to the next line: they break lines after a hyphen."""
+    return number.replace("e-", "e\N{NON-BREAKING HYPHEN}")
+
+
 def tiny(value: float) -> str:
     """Format a gap or an error with two digits, rounded up."""
     if value == 0.0 or not math.isfinite(value):
         return number(value)
     exponent = math.floor(math.log10(value))
     digits = math.ceil(value / 10.0 ** (exponent - 1) * (1 - 1e-12))
-    return f"{digits * 10.0 ** (exponent - 1):.2g}"
+    return _on_one_line(f"{digits * 10.0 ** (exponent - 1):.2g}")
 
 
 def count(value: float) -> str:

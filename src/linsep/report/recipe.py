@@ -61,9 +61,9 @@ def penalties(subject: Subject) -> list[tuple[str, str]]:
         return [("C", "∞ (no penalty)")]
     m = subject.train.total
     return [
-        ("C", words.number(C, 6)),
-        ("λ in λ|w|² + mean loss: 1/(2 C m)", words.number(1 / (2 * C * m), 6)),
-        ("α in α/2 |w|² + mean loss: 1/(C m)", words.number(1 / (C * m), 6)),
+        ("C", words.copyable(C, 6)),
+        ("λ in λ|w|² + mean loss: 1/(2 C m)", words.copyable(1 / (2 * C * m), 6)),
+        ("α in α/2 |w|² + mean loss: 1/(C m)", words.copyable(1 / (C * m), 6)),
     ]
 
 

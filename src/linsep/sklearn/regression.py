@@ -397,6 +397,18 @@ class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ign
     True
     """
 
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        if type(self.quantile) is not float or not 0.0 < self.quantile < 1.0:
+            return False
+        given = self, QuantileRegressor, X, y, least_squares.TOL
+        found = ordinary.minimise_targets(*given, "quantile")
+        if found is None:
+            return False
+        intercept = found.W[-1, 0] if self.fit_intercept else 0.0
+        n_iter, coef = found.passes, found.W[:-1, 0].copy()
+        ordinary.store(self, X, found, coef_=coef, intercept_=intercept, n_iter_=n_iter)
+        return True
+
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.solver_options is not None or self.solver == "interior-point":
             raise Delegated("solver_options and old solvers are for scipy's linprog")

@@ -71,7 +71,9 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
     """
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        made = ordinary.minimise_classes(self, LinearSVC, X, y, fitting.gap_tolerance(self.tol))
+        also = "loss" if self.loss == "hinge" else ""
+        tol = fitting.gap_tolerance(self.tol)
+        made = ordinary.minimise_classes(self, LinearSVC, X, y, tol, also)
         if made is None:
             return False
         found, classes = made

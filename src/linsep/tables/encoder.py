@@ -393,11 +393,16 @@ def _columns(X: Any) -> Table:
     return table
 
 
+def _quoted(level: str) -> str:
+    """Return a level for a list of levels, in quotes if it could be taken for several or for none."""
+    return repr(level) if "," in level or level != level.strip() or not level else level
+
+
 def _note(encoding: Encoding) -> str:
     if isinstance(encoding, Dropped):
         return encoding.why
     if isinstance(encoding, Category):
-        shown = ", ".join(encoding.levels[:5])
+        shown = ", ".join(map(_quoted, encoding.levels[:5]))
         if look_like_dates(encoding.levels):
             return f"{encoding.levels[0]}, ...: {OTHER_DATES}"
         return shown + (", ..." if len(encoding.levels) > 5 else "")

@@ -49,9 +49,10 @@ class ColumnSettings:
         known = dict.fromkeys(names)
         if self.needs_target and self.target is None:
             raise missing_target(known, file)
-        for asked in [*self.ignore, *self.types, *([] if self.target is None else [self.target])]:
+        used = [*self.ignore, *self.types, *([] if self.target is None else [self.target])]
+        for asked in used:
             if asked not in known:
-                raise missing_name(asked, known, file)
+                raise missing_name(asked, known, file, used)
 
     def is_feature(self, column: str) -> bool:
         """Return whether the column is read as a feature."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -242,12 +242,15 @@ def refuse_ignored_target(target: str | None, ignore: frozenset[str]) -> None:
         raise BadInput(f"column {target!r} is the target and also in ignore; take it out of one.")
 
 
-def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
-    """Return the error for a column that does not exist, with similar names."""
+def missing_name(
+    name: str, names: Iterable[str], what: str, used: Collection[str] = ()
+) -> BadInput:
+    """Return the error for a column that does not exist, with similar names that are not ``used`` themselves."""
     names, given = list(names), str(name).casefold()
-    near = difflib.get_close_matches(given, (one.casefold() for one in names), 3)
-    near = [one for one in names if one.casefold() in near]
-    near = near or [one for one in names if given and given in one.casefold()][:3]
+    free = [one for one in names if one not in used]
+    near = difflib.get_close_matches(given, (one.casefold() for one in free), 3)
+    near = [one for one in free if one.casefold() in near]
+    near = near or [one for one in free if given and given in one.casefold()][:3]
     if near:
         return BadInput(f"{what} has no column {name!r}; did you mean {_listed(near, ' or ')}?")
     return BadInput(f"{what} has no column {name!r}; its columns are {_listed(names)}.")
