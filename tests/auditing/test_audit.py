@@ -415,3 +415,13 @@ def test_a_tolerance_that_says_nothing_is_refused(tol):
     X, y = np.arange(6.0)[:, None], np.arange(6) > 2
     with pytest.raises(BadInput, match="tol must be a number between 0 and 1"):
         audit(LogisticRegression().fit(X, y), X, y, tol=tol)
+
+
+def test_an_objective_far_below_the_rounding_of_its_margins():
+    """Powers of 2,000: losses are exactly 0, and |w|^2/2 = 4e-67 is less than margins of 1 can be rounded to."""
+    X = np.vander(np.arange(2000.0, 2016.0), 13, increasing=True)[:, 1:]
+    y = np.where(np.arange(16) < 7, -1, 1)
+    model = fitted(LinearSVC(C=1e3, intercept_scaling=0.1, max_iter=50), X, y)
+    found = audit(model, X, y)
+    assert found.minimum[1] <= found.minimum[0] * (1 + 1e-8)
+    assert audit(found.improve(), X, y).optimal

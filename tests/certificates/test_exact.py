@@ -620,3 +620,14 @@ def test_a_model_of_astronomical_objective_is_rejected_in_little_memory():
         linsep.verify(model, -X, y, exact=True)
     with pytest.raises(CertificateError):
         linsep.verify(model, -X, y)
+
+
+def test_a_row_at_the_end_of_a_dead_zone_balances_the_others():
+    """Two heavy rows lie on the tube, one of them with u = 0 in float64: both must move for v = 0 exactly."""
+    X = np.array([[100.0], [68.0], [-100.0], [100.0], [-100.0], [-32.0]])
+    t = np.array([1.371e-4, 1.695e-5, 9.951e-5, -1.52e-4, 8.882e-5, 3.807e-5])
+    weight = np.array([1.4e-9, 7.23e-5, 13.9, 8.73e-6, 3.35e9, 8.8e9])
+    loss = losses.EpsilonInsensitive(1.1e-7)
+    model = linsep.LinearRegressor(loss, C=np.inf, tol=1e-3).fit(X, t, weight)
+    assert model.certificate_.certified
+    assert linsep.verify(model, X, t, weight, exact=True).certified

@@ -366,3 +366,13 @@ def test_a_constant_column_under_an_l1_penalty():
     model = case.model.fit(case.X, case.y)
     assert model.certificate_.certified
     assert verify(model, case.X, case.y).certified
+
+
+@pytest.mark.parametrize("factor", [2.0**-30, 1.0, 2628.2])
+def test_an_objective_of_zero_with_a_factor(factor):
+    """All losses are 0, up to underflow: the bound on its errors is scaled, too, and stays the whole gap."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 20)), np.arange(20) % 2
+    model = LinearClassifier(losses.Scaled(losses.SquaredHinge(), factor), C=math.inf).fit(X, y)
+    assert model.certificate_.primal == 0.0
+    assert verify(model, X, y).certified and verify(model, X, y, exact=True).certified

@@ -430,3 +430,30 @@ def test_half_spaces_by_rational_arithmetic():
             assert min(scores) >= 0 < max(scores)
         seen.add(kind)
     assert seen == {"separable", "quasi", "overlap"}
+
+
+def dependent_columns(kind, n=6000):
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(n, 3))
+    dummies = np.eye(5)[rng.integers(0, 5, n)]
+    counts = rng.integers(0, 50, size=(n, 3)).astype(float)
+    return {
+        "dummies": np.column_stack([dummies, Z]),
+        "copy and constant": np.column_stack([Z, Z[:, 0], np.full(n, 3.7)]),
+        "totals": np.column_stack([counts, counts.sum(axis=1), counts @ [1.0, -2.5, 3.0]]),
+        "sparse dummies": sp.csr_matrix(np.column_stack([dummies, counts])),
+    }[kind], rng.random(n) < 0.5
+
+
+@pytest.mark.parametrize("kind", ["dummies", "copy and constant", "totals", "sparse dummies"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_dependent_columns_of_a_large_table_are_proven(kind, fit_intercept):
+    X, y = dependent_columns(kind)
+    assert separate(X, y, fit_intercept=fit_intercept).quasi is False
+
+
+def test_a_row_that_rounding_hides_in_a_large_table():
+    """One entry differs from its copy in the 12th digit: the classes touch, on all rows but that one."""
+    X, y = dependent_columns("copy and constant")
+    X[17, 3] += 1e-12
+    assert separate(X, y).quasi is not False

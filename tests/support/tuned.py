@@ -22,7 +22,7 @@ PLACES = {
     "spilled_entries": "linsep.data.cluster.spill._ENTRIES",
     "recheck_entries": "linsep.certificates.recheck._CHUNK",
     "second_bound_work": "linsep.certificates.verification._SECOND_BOUND_WORK",
-    "exactly_verified": "linsep.certificates.verification._EXACT_SIZE",
+    "exactly_verified": "linsep.certificates.verification.EXACT_SIZE",
     "exact_entries": "linsep.certificates.exact.points._CHUNK",
     "has_flint": "linsep.certificates.exact.losses.HAS_FLINT",
     "refinements": "linsep.certificates.unpenalised._REFINEMENTS",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy.typing as npt
 
 from linsep import certificates
 from linsep.arrays import FloatArray
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
+from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss, CrammerSinger
 from linsep.penalties import ElasticNet, GroupElasticNet
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.sklearn_objectives import Given, Objective, Part, objective_of
 from linsep.solution import Explicit, Linearised
 
@@ -69,7 +72,8 @@ def objective_at(
 ) -> tuple[float, float]:
     """Objective of a subproblem at coefficients W (d + 1, k), in linsep's units, and a bound on its rounding error.
 
-    If the bound is large relative to ``tol``, the sums are repeated in higher precision.
+    If the bound is large relative to ``tol``, the sums are repeated in higher precision, and in exact arithmetic if
+    that is not enough.
     """
     n, scaling, ratio = X.shape[0], problem.intercept_scaling, problem.l1_ratio
     if dual is None:
@@ -91,9 +95,14 @@ def objective_at(
     found = certificates.recheck_part(check)  # tol=inf: no proof of optimality is required
     if found.rounding > _ROUNDING * tol * found.primal:
         found = certificates.recheck_part(check._replace(tol=tol))
+    value, rounding = found.primal, found.rounding
+    if rounding > _ROUNDING * tol * value and math.prod(X.shape) <= certificates.EXACT_SIZE:
+        with suppress(Refused):
+            value = nearest(certificates.exact_objective(check))
+            rounding = ROUNDOFF * value
     intercepts = W[-1] / scaling if scaling else np.zeros(1)
     ridge, lasso = float(intercepts @ intercepts), float(np.abs(intercepts).sum())
-    return found.primal + 0.5 * (1.0 - ratio) * ridge + ratio * lasso, found.rounding
+    return value + 0.5 * (1.0 - ratio) * ridge + ratio * lasso, rounding
 
 
 def targets(y: Any, n: int, several: bool = False) -> npt.NDArray[Any]:

@@ -141,7 +141,11 @@ class Audit:
         }
 
     def improve(self) -> Any:
-        """Return a copy of the scikit-learn model with the coefficients of the proven optimum."""
+        """Return a copy of the scikit-learn model with the coefficients of the proven optimum.
+
+        They are rounded to the model's dtype, and an intercept that is penalised to float64. On columns far from zero,
+        a hinge loss with a huge C may notice that rounding; ``audit`` of the copy proves what is left.
+        """
         coef, intercept = self.optimum
         model: Any = copy.deepcopy(self._model) if hasattr(self._model, "get_params") else None
         final = model[-1] if hasattr(model, "steps") else model

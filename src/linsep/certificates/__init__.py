@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linsep.certificates.certify import certify, depends_on_rounding, prove
 from linsep.certificates.closing import from_sums
-from linsep.certificates.exact import exact_certificate
+from linsep.certificates.exact import exact_certificate, exact_objective
 from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.loss_factor import LossFactor, loss_factor
@@ -16,10 +16,11 @@ from linsep.certificates.shortfall import describe_bad_scale, explain
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import TargetUnits, target_units
-from linsep.certificates.verification import recheck_part, verify
+from linsep.certificates.verification import EXACT_SIZE, recheck_part, verify
 from linsep.problem.duality import ClosingSums, CoupledSums
 
 __all__ = [
+    "EXACT_SIZE",
     "KKT",
     "ClosingSums",
     "CoupledSums",
@@ -34,6 +35,7 @@ __all__ = [
     "depends_on_rounding",
     "describe_bad_scale",
     "exact_certificate",
+    "exact_objective",
     "explain",
     "from_softmax_sums",
     "from_sums",

@@ -47,11 +47,13 @@ def prove(
     their losses exactly zero, and increases the objective by the same relative amount.
     """
     found = certify(problem, solution, tol)
-    if isinstance(problem, CoupledProblem | GroupProblem):
+    if isinstance(problem, CoupledProblem):
         return solution, found
     if found.certified:
         return _reproducible(problem, solution, found)
-    if not (_stretchable(problem) and _is_limited_by_rounding(found)):
+    if isinstance(problem, GroupProblem) or not (
+        _stretchable(problem) and _is_limited_by_rounding(found)
+    ):
         return solution, found
 
     def stretch() -> tuple[Solution, Optimality]:
@@ -70,7 +72,7 @@ def depends_on_rounding(found: Optimality) -> bool:
 
 
 def _reproducible(
-    problem: Problem, solution: Solution, found: Optimality
+    problem: Problem | GroupProblem, solution: Solution, found: Optimality
 ) -> tuple[Solution, Optimality]:
     """Replace a linearised dual point by one number per row, if another machine might unfold it to a worse bound."""
     kept = solution.dual
@@ -80,23 +82,30 @@ def _reproducible(
         return solution, found
     if not (depends_on_rounding(found) or _drifts(problem, kept, found)):
         return solution, found
-    u = problem.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
+    rows = problem.losses if isinstance(problem, GroupProblem) else problem
+    u = rows.unfold(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)
     other = certify(problem, explicit, found.tol)
     return (explicit, other) if other.certified else (solution, found)
 
 
-def _drifts(problem: Problem, dual: Linearised, found: Optimality) -> bool:
+def _drifts(problem: Problem | GroupProblem, dual: Linearised, found: Optimality) -> bool:
     """Return whether rounding of the scores may change v = sum s sigma u x by more than an L1 certificate tolerates.
 
     The error of a score is relative to its terms and independent of other rows; the error of u is that times the
     curvature. If columns are so large that v changes by more than l1, a recomputed u proves nothing. With l1 = 0,
     ``verify`` computes a dual point of its own.
     """
-    lam, l1 = problem.lam, problem.penalty.l1
-    if l1 == 0.0 or not dual.base[:-1].any():  # if w = 0, scores have no rounding error
+    if (
+        not problem.penalty.kinked or not dual.base[:-1].any()
+    ):  # if w = 0, scores have no rounding error
         return False
-    squares, data = problem.moments(weighted=False)[0], problem.data
+    if isinstance(problem, GroupProblem):
+        penalty, rows = problem.penalty, problem.losses
+        lam, l1 = penalty.least_l2, float(penalty.thresholds[penalty.thresholds > 0.0].min())
+    else:
+        rows, lam, l1 = problem, problem.lam, problem.penalty.l1
+    squares, data = rows.moments(weighted=False)[0], problem.data
     heaviest = 1.0 if data.weight is None else float(np.max(data.weight))
     with np.errstate(over="ignore", invalid="ignore"):
         total = heaviest * float(squares.sum())  # of s |x|^2

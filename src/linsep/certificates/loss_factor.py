@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +43,7 @@ _LOST = 32.0 * ROUNDOFF
 _LEAST, _MOST = 2.0**-1000, 2.0**1000
 
 
-@dataclass(frozen=True)
-class LossFactor:
+class LossFactor(NamedTuple):
     """The plain loss and the penalty with c C instead of C, with conversions back to the scaled loss."""
 
     loss: Loss | CoupledLoss

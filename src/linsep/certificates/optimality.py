@@ -173,7 +173,7 @@ def enclose(  # noqa: PLR0913
         coef_error=coef_error,
         tol=tol,
         certified=share <= tol,
-        rounding=scale * rounding * _ROUNDING_FACTOR,
+        rounding=scale * rounding * _ROUNDING_FACTOR + _UNDERFLOW,
         kind=kind,
     )
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ _MOST = 1000
 _LEAST_NORMAL, _LARGEST = -1021, 1024
 
 
-@dataclass(frozen=True)
-class TargetUnits:
+class TargetUnits(NamedTuple):
     """The problem for the targets t' = t / 2^exponent, whose objective is the user's divided by 2^objective."""
 
     loss: Loss | CoupledLoss

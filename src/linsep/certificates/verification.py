@@ -59,7 +59,7 @@ from linsep.solution import Explicit, Linearised
 #: Work up to which the local bound is tried even if duality suffices.
 _SECOND_BOUND_WORK = 2e8
 #: Largest number of entries of X for which a failed floating-point check is repeated in exact arithmetic.
-_EXACT_SIZE = 100_000
+EXACT_SIZE = 100_000
 #: Relative gap, as a fraction of tol, below which no relaxed problem is tried for a better bound.
 _SHARP = 1e-3
 
@@ -270,7 +270,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     reached = reached and abs(found.primal - claim.primal) <= claim.rounding / 2.0
     if exact or reached or not claim.certified:
         return found
-    if math.prod(part.X.shape) > _EXACT_SIZE or inconsistency(claim, part):
+    if math.prod(part.X.shape) > EXACT_SIZE or inconsistency(claim, part):
         return found
     if another_objective(claim, part, found):
         return found

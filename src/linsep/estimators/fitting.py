@@ -11,8 +11,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,7 @@ _ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
 _SCAN_LIMIT = 1_000_000  # entries: up to here the search for NaN costs little compared with the fit
 
 
-@dataclass(frozen=True, eq=False)
-class Subproblem:
+class Subproblem(NamedTuple):
     """A loss with its targets: margins m_i = sigma_i z_i + offset_i, or the labels of a coupled loss.
 
     ``title`` identifies it in error messages if there are several subproblems.

@@ -19,6 +19,7 @@ from linsep.separability import simplex
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
 from linsep.separability.integers import null_vector
+from linsep.separability.null_vectors import constant_on, simple_null_vectors
 from linsep.separability.rows import SLACK, SignedRows
 from linsep.separability.search import Working
 
@@ -107,16 +108,27 @@ def _overlap(
 
 
 def _spans(signed: SignedRows, frame: Frame, Q: FloatArray) -> bool:
-    """Return whether every row lies exactly in L: null vectors of the rows span the complement of L."""
+    """Return whether every row provably lies in L: independent null vectors of the rows, as many as Q has columns.
+
+    Rows on a cluster are not read again, so nothing is proven about them.
+    """
     if Q.shape[1] == 0:
         return True
-    if signed.data.location is Location.CLUSTER or signed.data.n * frame.order > simplex.ENTRIES:
-        return True  # not checked for large tables
-    A = signed.signed_matrix(signed.counted)
-    guesses = [frame.theta(q)[: A.shape[1]] for q in Q.T]
+    if signed.data.location is Location.CLUSTER:
+        return False
+    guesses = np.array([frame.theta(q) for q in Q.T])
     if not np.isfinite(guesses).all():
         return False
-    found = [null_vector(A, guess) for guess in guesses]
+    Z = simple_null_vectors(guesses[:, :-1])
+    if Z is not None and constant_on(signed, Z):
+        return True
+    return signed.data.n * frame.order <= simplex.ENTRIES and _spans_small(signed, guesses)
+
+
+def _spans_small(signed: SignedRows, guesses: FloatArray) -> bool:
+    """Return whether elimination without rounding finds as many independent null vectors as there are guesses."""
+    A = signed.signed_matrix(signed.counted)
+    found = [null_vector(A, guess[: A.shape[1]]) for guess in guesses]
     if any(v is None for v in found):
         return False
     units = np.abs(A).max(axis=0, initial=0.0)

@@ -61,6 +61,8 @@ _RANKS = (1e-11, 0.0, None)
 _NEAREST = 3
 #: Fractions by which a point at the ends of its domain is shrunk into the interior.
 _SHRINK = (2.0**-34, 2.0**-25)
+#: Freedom of rows at the kink of a dead zone, relative to the largest.
+_AT_KINK = 2.0**-60
 #: Most products of rationals for which the remainder is distributed over all rows.
 _SPREAD = 50_000
 #: Cost of an entry of the rows in integers, and in fractions, in multiply-adds of decimals.
@@ -314,7 +316,10 @@ def _clear(
 ) -> Point | None:
     gradient = sums.gradient()
     u, h = point.floats(), np.sqrt(rows.room(point))
-    h = np.minimum(h, np.minimum(u - rows.formula.low, rows.formula.high - u))
+    ends = np.minimum(u - rows.formula.low, rows.formula.high - u)
+    h = np.minimum(h, ends)
+    # Inside the domain only a dead zone, which has a kink at u = 0, leaves no freedom: such rows move if they must.
+    h = np.where((h == 0.0) & (ends > 0.0), _AT_KINK * h.max(initial=0.0), h)
     room = h * rows.s * rows.factor  # freedom of s u, the quantity that changes
     X = rows.dense()[:, columns]
     changes = _balance(X, room, [gradient[j] for j in columns], rank)
