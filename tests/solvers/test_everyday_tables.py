@@ -12,8 +12,11 @@ from linsep import verify
 # a minute; 145 was rejected; 161 took 12 s; 257 was not certified; 400 was worse than a constant model.
 FAILED = (48, 104, 133, 145, 159, 161, 171, 257, 400)
 
+# Losses that couple the classes: 189, 248 and 442, Crammer-Singer on columns in their own units, were not certified.
+FAILED_COUPLED = (189, 248, 442)
 
-@pytest.mark.parametrize("seed", FAILED)
+
+@pytest.mark.parametrize("seed", (*FAILED, *FAILED_COUPLED))
 def test_certified_and_verified(seed):
     case = everyday.draw(seed)
     model = clone(case.model).fit(case.X, case.y, sample_weight=case.weight)
