@@ -133,15 +133,17 @@ def _in_p(
     weight = curved.data.weight
     assert weight is not None
     stiff = (weight / count)[row]  # sigma s: the weights of ``curved`` are sigma s |a|
-    S = K[np.ix_(row, row)] * (F @ F.T) / lam
+    S = K[np.ix_(row, row)]
+    S *= F @ F.T
+    S /= lam
     S[np.diag_indices(len(S))] += 1.0 / stiff
     R = _centre(g, mu)
     right = np.einsum("mk,mk->m", F, np.asarray(X @ R[:-1])[row]) / lam
-    factor = Factor(S, definite=True)
-    zeta = factor.solve(right)
     shift = np.zeros(problem.k)
+    rights = np.column_stack([right, F]) if problem.fit_intercept else right[:, None]
+    T = Factor(S, definite=True).solve_columns(rights)
+    zeta, T = T[:, 0], T[:, 1:]
     if problem.fit_intercept:
-        T = np.column_stack([factor.solve(column) for column in F.T])
         B = F.T @ T
         B[np.diag_indices(len(B))] += intercept_ridge
         B += np.trace(B) / len(B) ** 2
