@@ -44,6 +44,7 @@ _WARM = 60.0  # factor on the initial sigma for a warm start
 _MOST = 1e9  # largest sigma: beyond it p is dominated by rounding
 _SINGULAR = 1e15  # curvature sigma |x|^2, in units of lam, beyond which rounds may stall
 _BACK = 5.0  # factor by which sigma decreases then
+_NEARLY_SMOOTH = 1e-3  # slack, relative to the objective, below which a few rounds at this sigma suffice
 _MAX_ROUNDS = 60
 _MAX_STEPS = 50  # Newton steps in a round
 _INNER = 0.1  # squared decrement that ends a round, relative to the proximal term
@@ -142,7 +143,8 @@ class _Rounds:
         Beyond a curvature of 1/u times lam the Newton systems are no longer definite in float64.
         """
         stiff = self.sigma * self.spread > _SINGULAR * self.problem.lam
-        if steps == _MAX_STEPS and stiff and self.residual > self.slack:
+        near = self.slack <= _NEARLY_SMOOTH * self.value
+        if steps == _MAX_STEPS and stiff and near and self.residual > self.slack:
             self.most = self.sigma = self.sigma / _BACK
             self.W = start
             return
