@@ -44,7 +44,9 @@ _WARM = 60.0  # factor on the initial sigma for a warm start
 _MOST = 1e9  # largest sigma: beyond it p is dominated by rounding
 _SINGULAR = 1e15  # curvature sigma |x|^2, in units of lam, beyond which rounds may stall
 _BACK = 5.0  # factor by which sigma decreases then
-_NEARLY_SMOOTH = 1e-3  # slack, relative to the objective, below which a few rounds at this sigma suffice
+_NEARLY_SMOOTH = (
+    1e-3  # slack, relative to the objective, below which a few rounds at this sigma suffice
+)
 _MAX_ROUNDS = 60
 _MAX_STEPS = 50  # Newton steps in a round
 _INNER = 0.1  # squared decrement that ends a round, relative to the proximal term
