@@ -12,8 +12,12 @@ from linsep import verify
 # a minute; 145 was rejected; 161 took 12 s; 257 was not certified; 400 was worse than a constant model.
 FAILED = (48, 104, 133, 145, 159, 161, 171, 257, 400)
 
+# Losses that couple the classes: 189, 248 and 442, Crammer-Singer on columns in their own units, were not certified;
+# 2012 and 2373, softmax with L1, ended at the first step and at an objective of 3e73.
+FAILED_COUPLED = (189, 248, 442, 2012, 2373)
 
-@pytest.mark.parametrize("seed", FAILED)
+
+@pytest.mark.parametrize("seed", (*FAILED, *FAILED_COUPLED))
 def test_certified_and_verified(seed):
     case = everyday.draw(seed)
     model = clone(case.model).fit(case.X, case.y, sample_weight=case.weight)

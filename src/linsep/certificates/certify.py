@@ -21,6 +21,7 @@ from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.softmax_precise import precise_coupled_certificate
 from linsep.data import Location
 from linsep.errors import Refused
 from linsep.interrupts import if_in_time
@@ -303,6 +304,11 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             rows_per_sum=problem.longest_sum(len(sums)),
             rows=data.n,
         )
+        hidden = _is_limited_by_rounding(found) and data.location is not Location.CLUSTER
+        if hidden:
+            part, rounded = _part(problem, solution, tol), found
+            doubled = if_in_time(lambda: precise_coupled_certificate(part), lambda: rounded)
+            found = min(found, doubled, key=preference)
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
         hopeless = penalty.l1 > 0.0 or W.size > LARGEST or not problem.loss.smooth
         hopeless = hopeless or not data.fits_memory()

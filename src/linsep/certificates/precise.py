@@ -12,6 +12,7 @@ kappa v are pairs of numbers, so the relative imbalance is 2^-98 and not 2^-53.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,7 +177,7 @@ def _assemble(
         total = math.fsum(part for f, c in zip(factors, sums, strict=True) for part in _times(f, c))
         share = _PAIR_SHARE * sum(abs(c.hi) for c in sums)
         return BoundedSums(
-            loss=_fsum(values),
+            loss=fsum(values),
             conj=(total, 0.0),
             mass=(1.0, 1.0),
             v=(balanced.hi, np.zeros_like(balanced.hi)),
@@ -193,7 +194,7 @@ def _times(a: _Scalar, b: _Scalar) -> list[float]:
     return [p, e, a.hi * b.lo, a.lo * b.hi]
 
 
-def _fsum(terms: list[float]) -> float:
+def fsum(terms: Iterable[float]) -> float:
     """Correctly rounded sum; NaN if a term is not finite."""
     try:
         return math.fsum(terms)
@@ -203,8 +204,8 @@ def _fsum(terms: list[float]) -> float:
 
 def _pair_sum(terms: list[float]) -> _Scalar:
     """Sum to about 106 bits: the correctly rounded sum, and its rounding error."""
-    hi = _fsum(terms)
-    return _Scalar(hi, _fsum([*terms, -hi]) if math.isfinite(hi) else math.nan)
+    hi = fsum(terms)
+    return _Scalar(hi, fsum([*terms, -hi]) if math.isfinite(hi) else math.nan)
 
 
 def _length(a: FloatArray) -> float:

@@ -47,6 +47,21 @@ class Bounds(NamedTuple):
     rounding: float
 
 
+class Errors(NamedTuple):
+    """Bounds on the rounding errors of the sums of a closing pass.
+
+    ``losses`` is that of the sum of the losses due to the scores; ``along`` and ``norm`` bound <|w|, |E|> and |E| for
+    the error E of V; ``linear`` is relative to sum s |U_c|, and ``share``, relative to the weight of each class, is
+    added to it: both bound the errors of the class sums.
+    """
+
+    losses: float
+    along: float
+    norm: float
+    linear: float
+    share: float = 0.0
+
+
 def from_softmax_sums(  # noqa: PLR0913
     sums: CoupledSums,
     w: FloatArray,
@@ -59,8 +74,12 @@ def from_softmax_sums(  # noqa: PLR0913
     tol: float,
     rows_per_sum: float,
     rows: float = 0.0,
+    errors: Errors | None = None,
 ) -> Optimality:
-    """Assemble the certificate of the coefficients ``w`` (d, k), without the intercepts."""
+    """Assemble the certificate of the coefficients ``w`` (d, k), without the intercepts.
+
+    ``errors`` are known for sums in more than float64 precision; otherwise they follow from ``rows_per_sum``.
+    """
     found = bounds(
         sums,
         w,
@@ -70,12 +89,13 @@ def from_softmax_sums(  # noqa: PLR0913
         fit_intercept=fit_intercept,
         rows_per_sum=rows_per_sum,
         rows=rows,
+        errors=errors,
     )
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(*found, scale=scale, tol=tol, distance=distance, kind="dual")
 
 
-def bounds(
+def bounds(  # noqa: PLR0913
     sums: CoupledSums,
     w: FloatArray,
     *,
@@ -85,6 +105,7 @@ def bounds(
     fit_intercept: bool,
     rows_per_sum: float,
     rows: float = 0.0,
+    errors: Errors | None = None,
 ) -> Bounds:
     """Compute primal value, lower bound and rounding bound in internal units.
 
@@ -122,11 +143,13 @@ def bounds(
     total = float(sums.mass.sum())
     primal = sums.loss + penalty_value(w, lam, l1)
     chain = (rows_per_sum + 12 * k + EVALUATION) * ROUNDOFF
-    linear = (rows_per_sum + k + 8) * ROUNDOFF
     plain = (max(rows, rows_per_sum) + k + 16) * ROUNDOFF
-    rounding = (
-        (d + k + 8) * ROUNDOFF * sums.magnitude + chain * sums.absolute + linear * sums.magnitude
-    )
+    if errors is None:
+        linear = (rows_per_sum + k + 8) * ROUNDOFF
+        magnitude = sums.magnitude
+        scores = (d + k + 8) * ROUNDOFF * magnitude
+        errors = Errors(scores, linear * magnitude, linear * sums.spread, linear)
+    rounding = errors.losses + chain * sums.absolute + errors.along
     rounding += 4.0 * UNDERFLOW * ((d + 4 * k + 8) * total + w.size * (1.0 + lam) + 8.0)
     dual = coupled_dual_value(sums, loss, lam=lam, l1=l1, fit_intercept=fit_intercept)
     t, entropy, v, at = dual.share, dual.entropy, dual.v, dual.minimiser
@@ -134,17 +157,17 @@ def bounds(
     square = 0.0
     if at is not None:
         square = 0.5 * lam * float(np.vdot(at, at))
-        error = linear * sums.spread
+        error = errors.norm
         mixing = 2.0 * t * plain * sums.bulk + math.sqrt(w.size) * UNDERFLOW * (1.0 + lam)
         rounding += error * _length(at - w) + mixing * _length(at)
         rounding += 0.5 * (error + mixing) * ((error + mixing) / lam)
         if fit_intercept:
-            share = _closing_share(sums, loss, linear, t * plain)
+            share = _closing_share(sums, loss, errors, t * plain)
             rounding += _repair(sums, entropy, v, at, lam=lam, share=share)
     elif l1 > 0.0:
-        v_error = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # for every V_jc
+        v_error = errors.norm + 2.0 * t * plain * sums.bulk + UNDERFLOW  # for every V_jc
         if fit_intercept:
-            share = _closing_share(sums, loss, linear, t * plain)
+            share = _closing_share(sums, loss, errors, t * plain)
             v_error, rounding = (
                 v_error + _mixing_error(sums, v, share),
                 rounding + share * abs(entropy),
@@ -175,17 +198,18 @@ def _repair(
     return share * (at_most + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * (move / lam)
 
 
-def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: float) -> float:
+def _closing_share(sums: CoupledSums, loss: CoupledLoss, errors: Errors, mixing: float) -> float:
     """Share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
 
-    e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has added the roundings of n_c
-    and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c removes them all.
+    e_c errs by at most ``errors.linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has added the roundings of
+    n_c and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c removes them all.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
     moved = loss.dual_mass_bound(sums.entropy, sums.mass) + np.abs(sums.residual)
     lost = UNDERFLOW / float(sums.mass.min())
-    return 1.01 * (linear * float((moved / sums.mass).max()) + 4.0 * mixing + lost)
+    relative = errors.linear * float((moved / sums.mass).max()) + errors.share
+    return 1.01 * (relative + 4.0 * mixing + lost)
 
 
 def _mixing_error(sums: CoupledSums, v: FloatArray, share: float) -> float:
@@ -208,7 +232,7 @@ def softmax_sums_numpy(
     for rows, block in chunks(X):
         s, y = vector_or_default(weight, rows, 1.0), np.asarray(labels[rows])
         Z = score(block, W)
-        U = _dual_point(loss, dual, rows, block, y, Z)
+        U = dual_point(loss, dual, rows, block, y, Z)
         own = np.zeros_like(Z)
         own[np.arange(len(y)), y] = s
         sU = s[:, None] * U
@@ -227,7 +251,7 @@ def softmax_sums_numpy(
                 value.sum(),
                 entropy.sum(),
                 (s[:, None] * steep * reach).sum(),
-                (value + np.abs(entropy) + s * _sensitivity(loss, U, y)).sum(),
+                (value + np.abs(entropy) + s * sensitivity(loss, U, y)).sum(),
                 ((s * sizes + k * 2.0**-1010) * lengths).sum(),
                 float(s @ lengths),
             )
@@ -237,7 +261,7 @@ def softmax_sums_numpy(
     return CoupledSums(*head, mass, residual, v, features, spread, bulk)
 
 
-def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArray:
+def sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArray:
     """1 - p_y, times STEEP where p_y is small: the term that ``absolute`` adds for the entropy of the softmax."""
     if not isinstance(loss, Multinomial):
         return np.zeros(len(U))
@@ -245,7 +269,7 @@ def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArr
     return np.asarray(np.where(1.0 - rest < SMALL, STEEP, 1.0) * rest)
 
 
-def _dual_point(
+def dual_point(
     loss: CoupledLoss, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
 ) -> FloatArray:
     """U of a chunk; a row that leaves the simplex is replaced by minus the slope at the solution.

@@ -47,6 +47,7 @@ from linsep.certificates.recheck import (
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.softmax_precise import precise_coupled_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, CertificateError, Refused
@@ -300,8 +301,9 @@ def _recheck(part: Part, curvature: bool = False, goal: Goal = ANY) -> Optimalit
     best = None if local_only else _by_duality(part)
     pointwise = not isinstance(part.loss, CoupledLoss)
     here = location_of(part.X) is not Location.CLUSTER
-    if best is not None and _falls_short(best, goal) and pointwise and here:
-        best = min(best, precise_certificate(part), key=preference)
+    if best is not None and _falls_short(best, goal) and here:
+        precise = precise_certificate if pointwise else precise_coupled_certificate
+        best = min(best, precise(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best, curvature)):
         local = (
             local_certificate(part, finest=curvature)

@@ -10,6 +10,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
+import linsep
 from linsep import _kernels
 from linsep.certificates import CoupledSums, softmax_sums_numpy
 from linsep.certificates.softmax import bounds
@@ -555,3 +556,20 @@ def test_rows_without_curvature_are_left_out_of_the_preconditioner():
     assert some.data.n < 0.8 * problem.data.n
     lost = problem.hessian(mu) - some.hessian(mu)
     assert np.linalg.eigvalsh(lost)[-1] <= 100.0 * problem.lam
+
+
+def test_features_absent_from_different_classes_have_no_minimiser():
+    """Each feature excludes other classes, so no two columns of the recession direction agree as a whole."""
+    rng = np.random.default_rng(338)
+    n, k = 900, 5
+    y = rng.integers(0, k, n)
+    X = rng.normal(size=(n, 6))
+    X[:, 3] = np.where(y < 2, 0, rng.poisson(1.0, n))
+    X[:, 4] = np.where((y == 1) | (y == 3), 0, rng.poisson(1.0, n))
+    X[:, 5] = np.where(y == 4, 0, rng.poisson(1.0, n))
+    with pytest.raises(SeparableData) as caught:
+        linsep.LogisticRegression(np.inf).fit(X, y)
+    W, b = caught.value.direction
+    scores = X @ W + b
+    margins = scores[np.arange(n), y][:, None] - scores
+    assert margins.min() >= 0.0 and margins.max() > 0.0

@@ -87,6 +87,19 @@ class Factor:
         x = self.apply(r)
         return x + self.apply(np.where(self.scale > 0, r - self.H @ x, 0.0))
 
+    def solve_columns(self, R: FloatArray) -> FloatArray:
+        """Return H^-1 R for the columns of R, with one step of iterative refinement."""
+        if self._factor is None:
+            return np.column_stack([self.solve(r) for r in np.ascontiguousarray(R.T)])
+        factor, scale = self._factor, self.scale[:, None]
+
+        def apply(r: FloatArray) -> FloatArray:
+            found: FloatArray = sl.cho_solve(factor, scale * r, check_finite=False)
+            return scale * found
+
+        x = apply(R)
+        return x + apply(np.where(scale > 0, R - dense_product(self.H, x), 0.0))
+
 
 def solve_spd(H: FloatArray, rhs: FloatArray, definite: bool) -> FloatArray:
     """Return H^-1 rhs with one step of iterative refinement."""

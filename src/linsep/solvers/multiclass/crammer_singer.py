@@ -42,6 +42,11 @@ _CURVED = 30.0  # largest curvature sigma |x|^2 of the first smoothed losses, in
 _GOOD_START = 0.4  # largest relative gap of a useful warm start
 _WARM = 60.0  # factor on the initial sigma for a warm start
 _MOST = 1e9  # largest sigma: beyond it p is dominated by rounding
+_SINGULAR = 1e15  # curvature sigma |x|^2, in units of lam, beyond which rounds may stall
+_BACK = 5.0  # factor by which sigma decreases then
+_NEARLY_SMOOTH = (
+    1e-3  # slack, relative to the objective, below which a few rounds at this sigma suffice
+)
 _MAX_ROUNDS = 60
 _MAX_STEPS = 50  # Newton steps in a round
 _INNER = 0.1  # squared decrement that ends a round, relative to the proximal term
@@ -55,6 +60,8 @@ _FINE = 1e-13  # relative gap of such a solution
 _FITTED = 0.99  # share of the penalty in P from which (nearly) all rows are fitted
 _LEAST_STRETCH = 2.0**-36  # smallest relative stretch of W then
 _BLUR = 1e-11  # slack, relative to the objective, that may be rounding error
+_CORRECTIONS = 20  # steps with p moved along
+_SMOOTHING = 0.3  # share of tol that the gap due to smoothing may use
 _STALLS = 3  # rounds without a better gap before the method ends
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_ROWS = 20  # rows of a pilot per unknown
@@ -70,10 +77,13 @@ class _Rounds:
         problem = run.problem
         self.Z, self.P, self.trial = (problem.allocate_zeros() for _ in range(3))
         self.centre = problem.label_distribution()
-        self.sigma = _first_sigma(problem)
+        self.spread = _spread(problem)
+        self.sigma = _first_sigma(problem.lam, self.spread)
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
-        self.value = self.moved = self.slack = np.inf
+        self.most = _MOST  # largest sigma
+        self.value = self.moved = self.slack = self.residual = np.inf
         self._farthest: float | None = None  # the largest |x|
+        self._mean = problem.centre()
         if W.any():
             self._begin_at(W)
 
@@ -97,6 +107,7 @@ class _Rounds:
         try:
             with run.in_time():
                 for _ in range(_MAX_ROUNDS):
+                    start = self.W
                     steps = self._round()
                     if self._close():
                         status = Status.CERTIFIED
@@ -105,7 +116,7 @@ class _Rounds:
                         break
                     smooth = (
                         self.slack > max(self._smoothing_allowance(), _BLUR * self.value)
-                        and self.sigma < _MOST
+                        and self.sigma < self.most
                     )
                     minimised = steps < _MAX_STEPS and status is not Status.CERTIFIED
                     if gap < 0.7 * best or (smooth and minimised):
@@ -113,10 +124,13 @@ class _Rounds:
                     else:
                         stalls += 1
                     best = min(best, gap)
+                    near = self.slack <= _SMOOTHING * run.stop.tol * self.value
+                    if near and status is not Status.CERTIFIED and self._correct():
+                        status = Status.CERTIFIED
+                        break
                     if stalls >= _STALLS:
                         break
-                    self.centre, self.P = self.P, self.centre
-                    self.sigma = min(_MOST, _growth(steps) * self.sigma)
+                    self._next(steps, start)
         except LimitReached as limit:
             if status is not Status.CERTIFIED:
                 status = limit.status
@@ -124,6 +138,20 @@ class _Rounds:
         if status is not Status.CERTIFIED and run.best_dual is not None:
             run.close(self._primal(), run.best_dual)
         return run.solution(status, self._primal(), self._dual())
+
+    def _next(self, steps: int, start: FloatArray) -> None:
+        """Set centre and sigma of the next round, or repeat a round that stalled at a large sigma with a smaller one.
+
+        Beyond a curvature of 1/u times lam the Newton systems are no longer definite in float64.
+        """
+        stiff = self.sigma * self.spread > _SINGULAR * self.problem.lam
+        near = self.slack <= _NEARLY_SMOOTH * self.value
+        if steps == _MAX_STEPS and stiff and near and self.residual > self.slack:
+            self.most = self.sigma = self.sigma / _BACK
+            self.W = start
+            return
+        self.centre, self.P = self.P, self.centre
+        self.sigma = min(self.most, _growth(steps) * self.sigma)
 
     def _close(self) -> bool:
         """Return whether the gap closes at W, with its own dual point or with the best so far."""
@@ -152,15 +180,15 @@ class _Rounds:
             if not np.isfinite(g).all():
                 raise not_finite_error()
             g[:-1] += problem.lam * self.W[:-1]
+            self.residual = self._residual(g)
             if self._ends_round(g, decrement if 0.5 <= t <= 2.0 else np.inf):
                 break
             t, decrement = self._step(g)
             if t == 0.0:
                 break
             if decrement <= _NOISE * self.value:  # progress is visible only in the residual
-                residual = self._residual(g)
-                stalls = 0 if residual <= 0.5 * least else stalls + 1
-                least = min(least, residual)
+                stalls = 0 if self.residual <= 0.5 * least else stalls + 1
+                least = min(least, self.residual)
             steps += 1
         return steps
 
@@ -169,24 +197,62 @@ class _Rounds:
         decrement = np.inf
         for failed in range(_WAYS):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                D = newton_step(self.problem, self.P, self.sigma, g, self.run.check_limits, failed)
+                D = self._direction(self.P, g, failed)
                 decrement = -float(np.vdot(g, D))
             t = self._search(D, decrement) if 0.0 < decrement < np.inf else 0.0
             if t > 0.0:
                 return t, decrement
         return 0.0, decrement
 
+    def _direction(self, P: FloatArray, g: FloatArray, failed: int = 0) -> FloatArray:
+        check = self.run.check_limits
+        return newton_step(self.problem, P, self.sigma, g, check, self.spread, failed)
+
+    def _correct(self) -> bool:
+        """Return whether Newton steps on the active classes close the gap, with p moved along instead of projected.
+
+        p is sigma times a difference of scores. If columns are huge, rounding of the scores moves V by more than the
+        gap allows; in these steps only the change of the scores is rounded. A step ends where the first p becomes 0.
+        """
+        problem, run, k = self.problem, self.run, self.problem.k
+        W, P = self.W, self.P.copy()
+        p = P[:, :k]
+        for _ in range(_CORRECTIONS):
+            run.check_limits()
+            g = problem.gradient(P)
+            g[:-1] += problem.lam * W[:-1]
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                D = self._direction(P, g)
+                move, active = problem.scores(D)[:, :k], p > 0.0
+                move -= (move * active).sum(axis=1, keepdims=True) / active.sum(axis=1)[:, None]
+                move *= self.sigma * active
+                ends = np.where(move < 0.0, p / -move, np.inf)
+            if not np.isfinite(move).all():
+                return False
+            t = min(1.0, float(ends.min()))
+            W = W + t * D
+            p += t * move
+            p[(ends <= t) | (p < 0.0)] = 0.0
+            if t == 1.0 and run.close(W, dual_point(problem, P)):
+                self.W, self.P = W, P
+                return True
+        return False
+
     def _residual(self, g: FloatArray) -> float:
-        """Decrease |g_w|^2/(2 lam) of the dual value due to the gradient of the weights."""
-        return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
+        """Decrease |g_w|^2/(2 lam) of the dual value due to the gradient of the weights, for centred rows.
+
+        The dual point is balanced: its class sums g_b vanish, which changes g_w by about the mean row times g_b.
+        """
+        rest = g[:-1] - np.outer(self._mean, g[-1])
+        return float(np.vdot(rest, rest)) / (2.0 * self.problem.lam)
 
     def _smoothing_allowance(self) -> float:
         """Largest gap due to smoothing that is accepted."""
-        return 0.3 * self.tol * self.value
+        return _SMOOTHING * self.tol * self.value
 
     def _ends_round(self, g: FloatArray, decrement: float) -> bool:
         """Return whether the round is over: the gap will close, or only a larger sigma can close it."""
-        allowed, residual = self._smoothing_allowance(), self._residual(g)
+        allowed, residual = self._smoothing_allowance(), self.residual
         if self.slack > allowed:
             return decrement <= _INNER * self.moved and residual <= self.slack
         return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
@@ -251,18 +317,22 @@ class _Rounds:
         return dual_point(self.problem, self.P)
 
 
-def _first_sigma(problem: MaxMarginProblem) -> float:
+def _spread(problem: MaxMarginProblem) -> float:
+    """Mean square of the rows, centred if there are intercepts."""
+    moments, d, n = problem.moments(), problem.data.d, problem.data.n
+    mean = moments[d : 2 * d] / n
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(moments[:d].sum()) / n
+        return spread - (float(mean @ mean) if problem.fit_intercept else 0.0)
+
+
+def _first_sigma(lam: float, spread: float) -> float:
     """Return a sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
 
     If C is large and the classes are separable, p off the labels is of order lam/|x|^2; with a much larger sigma the
     rows change their active classes at every Newton step.
     """
-    moments, d, n = problem.moments(), problem.data.d, problem.data.n
-    mean = moments[d : 2 * d] / n
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = float(moments[:d].sum()) / n
-        spread -= float(mean @ mean) if problem.fit_intercept else 0.0
-    return min(_FIRST, _CURVED * problem.lam / spread) if 0.0 < spread < np.inf else _FIRST
+    return min(_FIRST, _CURVED * lam / spread) if 0.0 < spread < np.inf else _FIRST
 
 
 def _growth(steps: int) -> float:

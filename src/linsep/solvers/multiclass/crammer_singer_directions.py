@@ -26,6 +26,7 @@ _PRODUCTS = 1000
 _PER_UNKNOWN = 3  # largest number of products per unknown; without rounding one would suffice
 _USUAL = 300  # expected number of conjugate gradient products
 _RELATIVE = 1e-3  # relative residual of conjugate gradients
+_STIFF = 1e9  # curvature sigma |x|^2, in units of lam, above which the system for p loses half of the digits
 _FLAT = 1e-9  # ridge of the intercepts relative to sigma sum s, an upper bound of their curvature
 
 
@@ -35,9 +36,14 @@ def newton_step(
     sigma: float,
     g: FloatArray,
     check: Callable[[], None],
+    spread: float,
     failed: int = 0,
 ) -> FloatArray:
-    """Return D (d+1, k) with H D = -g, by the cheapest method, or by the next one after ``failed`` failures."""
+    """Return D (d+1, k) with H D = -g, by the cheapest method, or by the next one after ``failed`` failures.
+
+    ``spread`` is the mean square of the centred rows. If sigma times it is far above lam, W is a difference of huge
+    numbers in the system for p, and W itself is solved for.
+    """
     data, k, weight = problem.data, problem.k, problem.data.weight
     active = P[:, :k] > 0.0
     has_curvature = active.sum(axis=1) > 1
@@ -55,6 +61,8 @@ def newton_step(
     in_w = 0.5 * entries * entries / len(rows) * k * k + order**3 / 3 if order <= _ORDER else np.inf
     in_p = 0.5 * entries * len(rows) + freedom**3 / 3.0 + k * float(freedom) ** 2
     in_p = in_p if freedom <= _ORDER else np.inf
+    if in_w < np.inf and sigma * spread > _STIFF * problem.lam:
+        in_p = max(in_p, 2.0 * in_w)  # a last resort
     iterated = (4.0 * entries * max(8, k) + 30.0 * order) * _USUAL
     problem.passes += len(rows) / data.n
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
@@ -109,15 +117,17 @@ def _in_p(
     weight = curved.data.weight
     assert weight is not None
     stiff = (weight / count)[row]  # sigma s: the weights of ``curved`` are sigma s |a|
-    S = K[np.ix_(row, row)] * (F @ F.T) / lam
+    S = K[np.ix_(row, row)]
+    S *= F @ F.T
+    S /= lam
     S[np.diag_indices(len(S))] += 1.0 / stiff
     R = _centre(g, mu)
     right = np.einsum("mk,mk->m", F, np.asarray(X @ R[:-1])[row]) / lam
-    factor = Factor(S, definite=True)
-    zeta = factor.solve(right)
     shift = np.zeros(problem.k)
+    rights = np.column_stack([right, F]) if problem.fit_intercept else right[:, None]
+    T = Factor(S, definite=True).solve_columns(rights)
+    zeta, T = T[:, 0], T[:, 1:]
     if problem.fit_intercept:
-        T = np.column_stack([factor.solve(column) for column in F.T])
         B = F.T @ T
         B[np.diag_indices(len(B))] += intercept_ridge
         B += np.trace(B) / len(B) ** 2

@@ -34,7 +34,9 @@ MAX_ROUNDS = 60
 MAX_STEPS = 60
 CLOSING_DECREASE = 0.05  # predicted decrease, relative to P, below which the gap may have closed
 FINE = 1e-13  # decrease, relative to P, that is rounding noise
-_TINY = 1e-12
+_TINY = 1e-12  # relative increase of the diagonal of the model, for dependent features
+# Curvature added to the model where its steps do not decrease P, in units of sum (x - mu)^2.
+_LEAST_DAMPING, _DAMPING_GROWTH, _MOST_DAMPING = 1e-12, 100.0, 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,17 +168,45 @@ class _ProxNewton:
         self.remote = problem.data.location is Location.CLUSTER
         if self.remote:
             problem.expect_hessian(self.mu)
+        self.damping, self.squares = 0.0, self._centred_squares()
         self.value, self.g = self._at(W)
+
+    def _centred_squares(self) -> FloatArray:
+        """Sums of (x - mu)^2 (d,), 1 for constant columns: curvatures of the model where no row is fitted."""
+        problem, mu, d = self.problem, self.mu, self.problem.data.d
+        moments = problem.moments()
+        squares = moments[:d] - mu * (2.0 * moments[d : 2 * d] - moments[-1] * mu)
+        return np.where(squares > 0.0, squares, 1.0)
 
     def _at(self, W: FloatArray) -> tuple[float, FloatArray]:
         smooth, g = self.problem.value_gradient(W)
         return smooth + self.l1 * float(np.abs(W[:-1]).sum()), g
 
     def step(self, exact: bool) -> tuple[FloatArray, float]:
-        """Return the step to the minimum of the model, and its predicted decrease of P to first order."""
+        """Return the step to the minimum of the model, and its predicted decrease of P to first order.
+
+        If rounding makes the model indefinite, it is damped until its step decreases P to first order.
+        """
+        H = self.problem.hessian(self.mu)
+        while True:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                D, decrease = self._minimise(H, exact)
+            if decrease >= -FINE * self.value and np.isfinite(D).all():
+                return D, decrease
+            if not self._damp():
+                return np.zeros_like(D), 0.0
+
+    def _damp(self) -> bool:
+        """Increase the curvature that is added to the model; return False at its largest value."""
+        if self.damping >= _MOST_DAMPING:
+            return False
+        self.damping = max(_LEAST_DAMPING, _DAMPING_GROWTH * self.damping)
+        return True
+
+    def _minimise(self, H: FloatArray, exact: bool) -> tuple[FloatArray, float]:
+        """Return the step to the minimum of the damped model, and its predicted decrease of P to first order."""
         problem, mu, k = self.problem, self.mu, self.problem.k
         order = problem.order
-        H = problem.hessian(mu)
         last = np.arange(k) * order + order - 1
         weights = np.setdiff1d(np.arange(k * order), last)
         g, W = self.g, self.W
@@ -186,7 +216,8 @@ class _ProxNewton:
         S = np.ascontiguousarray(S - cross @ inverse @ cross.T)
         S = 0.5 * (S + S.T)
         at = np.arange(len(S))
-        S[at, at] = S[at, at] * (1.0 + _TINY) + _TINY * float(np.abs(S[at, at]).mean())
+        squares = np.tile(self.squares, k)
+        S[at, at] += _TINY * np.where(S[at, at] > 0.0, S[at, at], squares) + self.damping * squares
         q = gw - cross @ (inverse @ g[-1])
         w = np.ascontiguousarray(W[:-1].T.ravel())
         x = prox_newton.minimise(S, q, w, self.l1, exact)
@@ -211,16 +242,20 @@ class _ProxNewton:
                 sums = self.problem.closing(trial, Linearised(self.W, D))
                 primal, lower = self.problem.values(trial, sums)
                 gap = (primal - lower) / max(abs(primal), 1e-300)
-                if gap < least:
+                if gap < least and primal <= self.value * (1.0 + CLOSING_DECREASE):
                     least, best = gap, _Point(trial, self.W, D, sums)
                 if gap <= tol or stalls > 3:
                     break
             if not self._advance(D, decrease):
+                if decrease > FINE * self.value and self._damp():
+                    self.value, self.g = self._at(self.W)  # restores the probabilities
+                    continue
                 if exact:
                     break
                 exact = True
                 self.value, self.g = self._at(self.W)
                 continue
+            self.damping = self.damping / _DAMPING_GROWTH if self.damping > _LEAST_DAMPING else 0.0
             stalls += decrease <= FINE * self.value
             exact = exact or near
             if not np.isfinite(least):

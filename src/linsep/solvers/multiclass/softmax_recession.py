@@ -16,6 +16,7 @@ from linsep.problem.coupled import CoupledProblem
 from linsep.separability import Inseparable, Separable, decide
 from linsep.solvers.linalg.minimum_norm import NullDirections
 
+_APART = (1e-3, 1e-6)  # differences in scores, relative to the largest, that are rounded to 0
 MAX_FEATURES = 4000  # largest number of features for which the null space of the rows is computed
 MAX_ENTRIES = (
     3000  # largest matrix of the margins of all pairs of classes for which separability is decided
@@ -78,23 +79,35 @@ def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
     """Return the rounded direction of a step if it proves that no minimiser exists: no loss increases along it.
 
     A diverging run ends in steps that change scores by about 1 each, almost along the recession direction. Entries that
-    are negligible relative to the largest become 0, and classes whose columns nearly agree get the same column, so that
-    margins which should be 0 are exactly 0. The direction is then checked on every row.
+    are negligible relative to the largest become 0, and the entries of one feature that nearly agree become equal, so
+    that margins which should be 0 are exactly 0. The direction is then checked on every row.
     """
     moments = problem.moments()
-    size = np.sqrt(moments[: problem.data.d] / problem.data.n)
-    V = moved * np.append(size, 1.0)[:, None]
-    largest = float(np.abs(V).max())
+    size = np.append(np.sqrt(moments[: problem.data.d] / problem.data.n), 1.0)[:, None]
+    largest = float(np.abs(moved * size).max())
     if not largest > 0.1:
         return None
-    V = np.where(np.abs(V) > 1e-3 * largest, moved / largest, 0.0)
-    for c in range(problem.k):
-        apart = np.abs(V - V[:, [c]]) * np.append(size, 1.0)[:, None]
-        group = np.flatnonzero(apart.max(axis=0) <= 1e-3)
-        V[:, group] = V[:, group].mean(axis=1, keepdims=True)
-    value, _ = problem.value_gradient(V)
-    flat = np.log(problem.k) * problem.data.total_weight()
-    return V if problem.crossed == 0 and value < (1 - 1e-9) * flat else None
+    V, size = moved / largest, np.where(size > 0.0, size, 1.0)
+    for apart in _APART:
+        rounded = _equalise(V, apart / size)
+        value, _ = problem.value_gradient(rounded)
+        flat = np.log(problem.k) * problem.data.total_weight()
+        if problem.crossed == 0 and value < (1 - 1e-9) * flat:
+            return rounded
+    return None
+
+
+def _equalise(V: FloatArray, apart: FloatArray) -> FloatArray:
+    """Set entries up to ``apart`` (d+1, 1) to 0, and entries of a row whose neighbours are that near to their mean."""
+    order = np.argsort(V, axis=1, kind="stable")
+    ordered = np.take_along_axis(V, order, axis=1)
+    groups = np.zeros(V.shape, dtype=np.int64)
+    groups[:, 1:] = np.cumsum(np.diff(ordered, axis=1) > apart, axis=1)
+    out = np.empty_like(V)
+    for row, (values, group, at) in enumerate(zip(ordered, groups, order, strict=True)):
+        means = np.bincount(group, values) / np.bincount(group)
+        out[row, at] = np.where(np.abs(means) > apart[row], means, 0.0)[group]
+    return out
 
 
 def _refuse(V: FloatArray, complete: bool) -> SeparableData:

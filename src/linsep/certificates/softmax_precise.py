@@ -1,0 +1,118 @@
+"""The closing pass of coupled losses in about twice the working precision, for certificates lost in rounding.
+
+Scores and V = sum s x U' come from ``exact.sliced``, so that cancellation between large numbers (identifiers,
+timestamps, huge C) costs no accuracy. The dual point is defined by its entries off the label; the entry of the label is
+minus their sum, as a pair of numbers. What remains are the errors of evaluating losses and entropies, and |z - z^|,
+where the score z is rounded to a float64 number z^ to evaluate the loss.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from linsep.arrays import FloatArray, IntArray
+from linsep.certificates.optimality import Optimality
+from linsep.certificates.precise import fsum
+from linsep.certificates.recheck import Part, add_up, chunks, row_norms, vector_or_default
+from linsep.certificates.softmax import (
+    SHORT,
+    Errors,
+    dual_point,
+    from_softmax_sums,
+    sensitivity,
+)
+from linsep.exact.sliced import Pair, scaled_product, transpose, two_product, two_sum
+from linsep.losses import CoupledLoss
+from linsep.problem.closing_rows import ROUNDOFF, TINY
+from linsep.problem.duality import CoupledSums
+
+#: Relative error of the weighted entries of U: sums and products of pairs (hi, lo) of at most 2^12 numbers.
+_PAIR_SHARE = 2.0**-80
+
+
+def precise_coupled_certificate(part: Part) -> Optimality:
+    """Dual certificate of a coupled loss, from sums in about twice the working precision."""
+    assert isinstance(part.loss, CoupledLoss)
+    sums, errors = _precise_sums(part, part.loss)
+    return from_softmax_sums(
+        sums,
+        part.W[:-1],
+        loss=part.loss,
+        lam=part.penalty.l2,
+        l1=part.penalty.l1,
+        fit_intercept=part.fit_intercept,
+        scale=part.penalty.scale,
+        tol=part.tol,
+        rows_per_sum=0.0,
+        errors=errors,
+    )
+
+
+def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
+    """Sums of the closing pass, rounded to float64, and bounds on their errors."""
+    X, W, k = part.X, np.asarray(part.W, dtype=np.float64), loss.k
+    d = X.shape[1]
+    assert part.labels is not None
+    scalars: list[tuple[float, ...]] = []
+    V, M = Pair.of(np.zeros((d, k))), Pair.of(np.zeros((d, k)))
+    mass_terms: list[FloatArray] = []
+    residual_terms: list[FloatArray] = []
+    for rows, block in chunks(X):
+        s, y = vector_or_default(part.weight, rows, 1.0), np.asarray(part.labels[rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = scaled_product(block, W[:-1]).plus(Pair.of(np.tile(W[-1], (len(y), 1))))
+            U = dual_point(loss, part.dual, rows, block, y, Z.hi)
+            value, entropy = s * loss.value(Z.hi, y), -s * loss.conjugate(-U, y)
+            e = np.abs(Z.lo) + Z.error + TINY
+            steep = loss.steepest(Z.hi, y, e.max(axis=1, keepdims=True))
+            lengths = row_norms(block) + math.sqrt(d) * SHORT
+            own = np.zeros_like(U)
+            own[np.arange(len(y)), y] = s
+            columns = transpose(block)
+            M = M.plus(scaled_product(columns, own))
+            for weighted in _weighted(U, y, s):
+                V = V.plus(scaled_product(columns, weighted))
+                residual_terms += _column_sums(weighted)
+            mass_terms += _column_sums(own)
+            scalars.append(
+                (
+                    *(fsum(value), fsum(entropy)),
+                    float((s[:, None] * steep * e).sum()) + k * TINY * float(s.sum()),
+                    float((value + np.abs(entropy) + s * sensitivity(loss, U, y)).sum()),
+                    float((s * np.sqrt((U * U).sum(axis=1))) @ lengths),
+                    float(s @ lengths),
+                )
+            )
+    total, entropies, lost, absolute, spread, bulk = add_up(scalars)
+    mass, residual = (_column_sums(np.array(terms))[0] for terms in (mass_terms, residual_terms))
+    v_error = V.error + np.abs(V.lo) + 4.0 * ROUNDOFF * np.abs(V.hi)
+    length = float(np.linalg.norm(v_error)) + _PAIR_SHARE * spread
+    along = float(np.vdot(np.abs(W[:-1]), v_error))
+    along += _PAIR_SHARE * spread * float(np.linalg.norm(W[:-1]))
+    share = float(np.max(np.abs(residual) / np.where(mass > 0.0, mass, 1.0)))
+    errors = Errors(lost, along, length, _PAIR_SHARE, 2.0 * ROUNDOFF * share)
+    head = total, entropies, 0.0, absolute
+    return CoupledSums(*head, mass, residual, V.hi, M.hi, spread, bulk), errors
+
+
+def _weighted(U: FloatArray, labels: IntArray, s: FloatArray) -> list[FloatArray]:
+    """s U as a sum of two matrices; the entry of the label is minus the sum of the others."""
+    index = np.arange(len(labels))
+    high, low = U.copy(), np.zeros_like(U)
+    high[index, labels] = 0.0
+    total, rest = np.zeros(len(U)), np.zeros(len(U))
+    for column in high.T:
+        total, lost = two_sum(total, column)
+        rest = rest + lost
+    high[index, labels], low[index, labels] = -total, -rest
+    weight = np.broadcast_to(s[:, None], U.shape)
+    product, error = two_product(weight, high)
+    return [product, error + weight * low]
+
+
+def _column_sums(A: FloatArray) -> list[FloatArray]:
+    """Correctly rounded column sums and their rounding errors."""
+    high = np.array([fsum(column) for column in A.T])
+    return [high, np.array([fsum([*column, -top]) for column, top in zip(A.T, high, strict=True)])]
