@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import LinearRegressor, losses, verify
+from linsep import LinearClassifier, LinearRegressor, losses, verify
 from linsep.data import Memory
+from linsep.errors import CertificateError, SeparableData
 from linsep.losses import Absolute, Logistic, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -72,3 +75,70 @@ def test_scope():
     assert not exact_fit.in_row_space(Problem(Logistic(), free, wide))
     assert not exact_fit.in_row_space(Problem(SquaredHinge(), free, wide))
     assert exact_fit.solve(Problem(Squared(), free, tall)) is None
+
+
+def wide(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A table with more columns than rows, scores, and penalty factors, a third of which are 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X @ rng.standard_normal(d), np.where(np.arange(d) % 3, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_regressions_by_unpenalised_features_alone_are_exact(loss, l1_ratio):
+    X, z, factor = wide(12, 60, 4)
+    model = LinearRegressor(loss, C=0.3, penalty_factor=factor, l1_ratio=l1_ratio).fit(X, 5.0 + z)
+    assert model.certificate_.certified and model.certificate_.relative_gap == 0.0
+    assert not model.coef_[factor > 0.0].any()
+    np.testing.assert_allclose(model.predict(X), 5.0 + z, rtol=1e-12)
+    verify(model, X, 5.0 + z)
+    verify(model, X, 5.0 + z, exact=True)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huberised_hinge"])
+def test_classes_that_unpenalised_features_separate_have_loss_0(loss):
+    X, z, factor = wide(12, 60, 5)
+    model = LinearClassifier(loss, C=30.0, penalty_factor=factor).fit(X, z > 0.0)
+    assert model.certificate_.certified and model.certificate_.primal == 0.0
+    verify(model, X, z > 0.0)
+    verify(model, X, z > 0.0, exact=True)
+
+
+def test_an_exact_fit_that_is_not_exact_is_rejected():
+    """A claim of relative gap 0 needs an objective that is zero to working precision."""
+    X, z, factor = wide(30, 40, 6)
+    model = LinearRegressor("squared", C=1.0, penalty_factor=factor).fit(X, z)
+    assert model.certificate_.certified and model.certificate_.relative_gap > 0.0
+    model._fits[0] = replace(
+        model._fits[0], certificate=replace(model._fits[0].certificate, relative_gap=0.0)
+    )
+    model.certificate_ = replace(model.certificate_, relative_gap=0.0)
+    with pytest.raises(CertificateError):
+        verify(model, X, z)
+
+
+def test_receding_losses_have_no_minimiser_if_unpenalised_features_separate():
+    X, z, factor = wide(12, 60, 7)
+    with pytest.raises(SeparableData, match="penalty_factor=0") as raised:
+        LinearClassifier("logistic", penalty_factor=factor).fit(X, z > 0.0)
+    w, b = raised.value.direction
+    assert not w[factor > 0.0].any()
+    assert (np.where(z > 0.0, 1.0, -1.0) * (X @ w + b) > 0.0).all()
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_one_word_of_one_class_suffices(dense):
+    """A word without a penalty that occurs in texts of one class only, beside words of both."""
+    X, y = counts(300, 40, 8)
+    X = X.tolil()
+    X[:, 3] = 0.0
+    X[7, 3], X[9, 3] = 2.0, 1.0
+    X = X.toarray() if dense else X.tocsr()
+    label = y > np.median(y)
+    label[[7, 9]] = False
+    factor = np.where(np.arange(40) < 5, 0.0, 1.0)
+    with pytest.raises(SeparableData, match="penalty_factor=0") as raised:
+        LinearClassifier("logistic", penalty_factor=factor).fit(X, label)
+    assert np.flatnonzero(raised.value.direction[0]).tolist() == [3]
+    assert raised.value.direction[0][3] < 0.0
