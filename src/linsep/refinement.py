@@ -15,11 +15,13 @@ in their last bits, the previous solution with moderate coefficients is kept, un
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 
+from linsep import dual_correction
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import Optimality, prove
 from linsep.certificates.dependence import proven_metric
@@ -29,6 +31,7 @@ from linsep.certificates.optimality import SMALLEST, preference
 from linsep.certificates.recheck import vector_or_default
 from linsep.certificates.rows import DoubledRows, Evaluation, row_curvatures
 from linsep.data import Location
+from linsep.errors import NonFinite
 from linsep.exact.budget import OF_A_FIT, OverBudget, at_most
 from linsep.exact.decimals import (
     DIGITS,
@@ -87,11 +90,13 @@ def refine(
 
     An objective below ``smallest`` cannot be certified, unless it is 0.
     """
-    if isinstance(problem, GroupProblem):
-        return solution, found
     short = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
     near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
     if found.certified or not (short and near):
+        return solution, found
+    if not isinstance(problem, CoupledProblem) and dual_correction.applies(problem):
+        solution, found = _corrected(problem, solution, found)
+    if found.certified or isinstance(problem, GroupProblem):
         return solution, found
     stated = problem.penalty.absent or not found.primal < smallest
     with at_most(OF_A_FIT):
@@ -105,6 +110,20 @@ def refine(
             trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)
     return (trial, better) if improved else (solution, found)
+
+
+def _corrected(
+    problem: Problem | GroupProblem, solution: Solution, found: Optimality
+) -> tuple[Solution, Optimality]:
+    """Return the best solution among Newton steps with gradients and dual variables in doubled precision."""
+    with suppress(NonFinite), np.errstate(over="ignore", invalid="ignore"):
+        for trial in dual_correction.corrected(problem, solution):
+            _, better = prove(problem, trial, found.tol)
+            if preference(better) < preference(found):
+                solution, found = trial, better
+            if found.certified:
+                break
+    return solution, found
 
 
 def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimality) -> bool:

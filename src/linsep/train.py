@@ -45,7 +45,12 @@ from linsep.solvers import (
 from linsep.solvers.empty_columns import occurring_columns, restore
 from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.multiclass import softmax_recession
-from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
+from linsep.solvers.newton import exact_fit
+from linsep.solvers.newton.recession import (
+    refuse_unpenalised_column,
+    refuse_unpenalised_separation,
+    refuse_without_minimiser,
+)
 from linsep.solvers.null_model import null_model
 
 __all__ = [
@@ -238,6 +243,10 @@ def _solve_group(
     job.owner = problem
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     seed, names = recipe.seed or 0, []
+    refuse_unpenalised_column(problem)
+    exact = exact_fit.solve_unpenalised(problem)
+    if exact is not None:
+        return problem, exact, exact_fit.NAME
     if penalty.l1_ratio > 0.0:
         if recipe.solver not in ("auto", block_newton.NAME):
             raise Refused(

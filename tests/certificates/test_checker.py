@@ -201,6 +201,17 @@ def test_an_exact_fit(tmp_path):
     assert "zero to working precision" in line
 
 
+@pytest.mark.parametrize("C", [1e-3, 50.0])
+def test_an_exact_fit_by_features_without_a_penalty(C, tmp_path):
+    X, y, _ = make_rows("number", n=4, d=9)
+    factor = np.where(np.arange(9) % 2, 1.0, 0.0)
+    model = linsep.LinearRegressor(C=C, penalty_factor=factor).fit(X, y)
+    linsep.save(model, tmp_path / "model.linsep")
+    code, line = run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y))
+    assert code == 0
+    assert "zero to working precision" in line
+
+
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_the_fewest_errors_are_proven_by_enumeration_or_by_witnesses(d, tmp_path):
     X, y, _ = make_rows("two", 3, n=20, d=d)

@@ -171,7 +171,7 @@ def inconsistency(claim: Optimality, part: Part) -> str | None:
 
 def _broken_identity(claim: Optimality, part: Part) -> str | None:
     """Describe which field of a finite claim does not follow from the others, or return None."""
-    lam, absent = part.penalty.modulus, part.penalty.absent
+    lam, unpenalised = part.penalty.modulus, part.penalty.unpenalised(part.X.shape[1]).any()
     slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
     slack += _UNDERFLOW
     excess = claim.gap - (claim.primal - claim.dual)
@@ -181,7 +181,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     bounded = claim.rounding <= claim.gap + slack or hard_margin(part.loss, part.penalty)
     if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
-    free = (absent and claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
+    free = (unpenalised and claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
     scale = max(abs(claim.primal), abs(claim.dual))
     lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # relative error of a subnormal gap
     share = relative(claim.gap, claim.primal, claim.dual)

@@ -25,8 +25,9 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import SQUARE_UNDERFLOW, BoundedSums
+from linsep.certificates.local import constant_loss
 from linsep.certificates.metric import ROUNDING_FACTOR
-from linsep.certificates.optimality import Optimality, enclose, preference
+from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import (
     Part,
@@ -67,7 +68,8 @@ def _by_sums(part: Part, precise: bool) -> Optimality:
     assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
     free = part.penalty.unpenalised(part.X.shape[1]).any()
     point = _feasible_dual(part, part.loss, precise) if free else None
-    return _assemble(part, part.penalty, _sums(part, part.loss, point, precise), point)
+    sums = _sums(part, part.loss, point, precise)
+    return _assemble(part, part.penalty, sums, point, exact=bool(free) and not precise)
 
 
 def repair_dual(part: Part) -> Part:
@@ -103,6 +105,8 @@ def _feasible_dual(part: Part, loss: Loss, precise: bool) -> _FeasibleDual:
         m[rows] = sigma[rows] * score(block, part.W)[:, 0] + o[rows]
         vectors = sigma[rows], o[rows], m[rows], s[rows]
         u[rows] = dual_point(loss, part.dual, rows, block, *vectors)
+    if not u.any():  # feasible for every column
+        return _FeasibleDual(u, np.zeros(n))
     columns = np.flatnonzero(part.penalty.unpenalised(d))
     own = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
     if precise:
@@ -157,14 +161,19 @@ def _worst_case_sums(
 
 
 def _assemble(
-    part: Part, penalty: GroupElasticNet, sums: BoundedSums, point: _FeasibleDual | None
+    part: Part,
+    penalty: GroupElasticNet,
+    sums: BoundedSums,
+    point: _FeasibleDual | None,
+    exact: bool,
 ) -> Optimality:
-    """Assemble the certificate from sums with error bounds."""
+    """Assemble the certificate from sums with error bounds; ``exact``: features without a penalty may fit exactly."""
     w = np.ascontiguousarray(part.W[:-1, 0])
     value, d = penalty.value(w), len(w)
     primal = sums.loss + value
     rounding = sums.terms_error + 2.0 * score_share(d) * value
     rounding += SQUARE_UNDERFLOW * (d * float(penalty.ridge.max()) + 1.0)
+    interpolates = exact and primal <= rounding and _fits_exactly(part, primal + rounding)
     bound = 0.0
     if (point is None or point.proven) and penalty.full_precision:
         balanced = part.fit_intercept and point is None
@@ -180,7 +189,23 @@ def _assemble(
         tol=part.tol,
         distance=math.sqrt(2.0 / modulus) * (1.0 + 8 * ROUNDOFF) if modulus > 0.0 else math.inf,
         kind="dual",
+        exact_fit=interpolates,
     )
+
+
+def _fits_exactly(part: Part, most: float) -> bool:
+    """Return whether an objective of at most ``most`` is zero to working precision, as in ``local.exact_fit``."""
+    assert isinstance(part.loss, Loss)
+    if part.loss.recedes:
+        return False
+    everyone = slice(0, part.X.shape[0])
+    sigma = np.asarray(part.sigma, dtype=np.float64)
+    vectors = (
+        vector_or_default(part.offset, everyone, 0.0),
+        vector_or_default(part.weight, everyone, 1.0),
+    )
+    constant = constant_loss(part.loss, sigma, *vectors, part.fit_intercept)
+    return most <= part.tol * EXACT_FIT * constant
 
 
 def _error_with_ridge(

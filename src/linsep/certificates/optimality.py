@@ -11,7 +11,8 @@ from linsep.notebook import facts_table
 
 Kind = Literal["dual", "local", "exact"]
 
-#: Without a penalty, a fit is exact if its objective is at most tol times this fraction of every constant model's.
+#: Where features have no penalty, a fit is exact if its objective is at most tol times this fraction of every constant
+#: model's.
 EXACT_FIT = 1e-6
 #: Factor that covers the roundings of the last few operations.
 _ROUNDING_FACTOR = 1.0 + 2.0**-51
@@ -34,8 +35,9 @@ class Optimality:
     gap : float
         Guaranteed bound on ``primal`` minus the minimum, including the rounding bound.
     relative_gap : float
-        ``gap / max(|primal|, |dual|)``. 0 if the gap is 0, and 0 for an exact fit without a penalty, that is an
-        objective below ``tol`` times a millionth of every constant model's, for which no relative gap is defined.
+        ``gap / max(|primal|, |dual|)``. 0 if the gap is 0, and 0 for an exact fit by features without a penalty, that
+        is an objective below ``tol`` times a millionth of every constant model's, for which no relative gap is
+        defined.
     coef_error : float
         Guaranteed bound on |w - w*|, inf where there is none.
     tol : float

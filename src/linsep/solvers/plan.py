@@ -35,7 +35,7 @@ from linsep.solvers.interior import (
     vertex,
 )
 from linsep.solvers.newton import cluster as newton_cluster
-from linsep.solvers.newton import continuation, gram_reduction, subsampled
+from linsep.solvers.newton import continuation, exact_fit, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
@@ -164,11 +164,14 @@ def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
 
 
 def _with_interior_fallback(method: Method) -> Method:
-    """Wrap a Newton method: if its steps stay short on a quadratic hinge, run interior point, then Newton again."""
+    """Wrap a Newton method: if its steps stay short on a quadratic hinge, run interior point, then Newton again.
+
+    Without a penalty, an exact fit of more features than rows needs no iteration.
+    """
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
         if not quadratic_hinge.applies(problem):
-            return method(problem, theta, stop, seed)
+            return exact_fit.solve(problem) or method(problem, theta, stop, seed)
         relay = Relay(problem, replace(stop, max_short_steps=MAX_SHORT_STEPS), seed)
         if relay.run(method, theta) is not Status.GIVEN_UP:
             return relay.solution

@@ -36,10 +36,12 @@ from linsep import (
 )
 from linsep.data import Memory
 from linsep.errors import CertificateError, Refused
+from linsep.interrupts import OutOfTime
+from linsep.losses import SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Linearised, Stop
-from linsep.solvers.l1 import coordinate, prox_newton
+from linsep.solution import Linearised, Status, Stop
+from linsep.solvers.l1 import coordinate, prox_newton, working_set
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import Run, linearised
 from linsep.train import Recipe, train
@@ -463,3 +465,36 @@ def test_coordinate_descent_keeps_the_slope_of_the_quadratic():
     assert np.allclose(slope, start + S @ x)
     assert (np.abs(slope) <= 0.4 + 1e-8).all()
     assert _kernels.quadratic_cd(S, 0.4, 0.0, 3, np.zeros(11), start.copy()) < 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_more_prox_newton_steps_never_return_a_higher_point(seed):
+    """A point with a smaller gap may have a much larger objective; it must not be the start of the next call."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1500, 120)) * 10.0 ** rng.uniform(-3, 3, 120)
+    z = X @ (rng.standard_normal(120) / np.abs(X).mean(axis=0))
+    data = Memory(X, np.where(z > 0.0, 1.0, -1.0), None, None)
+    values = []
+    for steps in (40, 60, 80):
+        problem = Problem(SquaredHinge(), ElasticNet(1e4, 1.0), data)
+        theta = prox_newton.solve(problem, np.zeros(121), 1e-9, lambda: None, steps).theta
+        values.append(prox_newton.total(problem, theta, problem.value_gradient(theta)[0]))
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_time_limit_during_the_central_path_keeps_the_point_of_descent(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 600))
+    data = Memory(X, np.where(X[:, 0] + 0.3 * X[:, 1] > 0.0, 1.0, -1.0), None, None)
+    problem = Problem(SquaredHinge(), ElasticNet(10.0, 1.0), data)
+
+    def out_of_time(run, columns):
+        raise OutOfTime
+
+    monkeypatch.setattr(coordinate.Columns, "stalled", True)
+    monkeypatch.setattr(coordinate.interior_l1, "finish", out_of_time)
+    found = working_set.solve(problem, np.zeros(601), Stop(1e-9))
+    assert found.status is Status.TIME_LIMIT
+    theta = np.ascontiguousarray(found.W[:, 0])
+    value = prox_newton.total(problem, theta, problem.value_gradient(theta)[0])
+    assert value < 0.5 * null_model(problem)[1]

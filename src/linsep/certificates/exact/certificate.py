@@ -68,7 +68,8 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
     rows, terms = _rows_of(part), _terms_of(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, part.fit_intercept)
+    free = bool(penalty.unpenalised(part.X.shape[1]).any())
+    small = free and _exact_fit(rows, primal.high / terms.C, tol, part.fit_intercept)
     if primal.high > 0 and not (small and primal.high <= goal.gap):
         with suppress(OverBudget):
             for found in terms.bounds(rows, part.dual, part.fit_intercept):
@@ -146,7 +147,7 @@ class _Terms:
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:
-    """Return whether the objective is zero to working precision, as in ``local.exact_fit``.
+    """Return whether the objective in internal units is zero to working precision, as in ``local.exact_fit``.
 
     It must be at most what the rounding of scores can produce from 0, and at most tol times a tiny fraction of the loss
     of the best constant model.

@@ -37,9 +37,10 @@ from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import follow
-from linsep.solvers.interior.start import exact_fit, flat_answer, squared_start
+from linsep.solvers.interior.start import flat_answer, squared_start
 from linsep.solvers.interior.vertex import solve_through
 from linsep.solvers.newton import gram_reduction
+from linsep.solvers.newton.exact_fit import exact_fit
 from linsep.solvers.run import LimitReached, Run, begin
 
 NAME = "absolute-rows"

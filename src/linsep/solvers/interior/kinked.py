@@ -24,9 +24,10 @@ from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.interior.central_path import LIMIT, Path, feasible, native_loss
 from linsep.solvers.interior.crossover import cross_over, crossable
-from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
+from linsep.solvers.interior.start import flat_answer, null_directions, squared_start
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
+from linsep.solvers.newton.exact_fit import exact_fit
 from linsep.solvers.run import SAFETY, LimitReached, Run, begin
 
 CROSSOVER_GAP = 1e-9  # relative gap below which the free rows are usually identified

@@ -1,8 +1,7 @@
 """Starting points of the interior point method, and solutions of problems that need no iteration.
 
-Some problems with a kink are solved directly: an intercept alone makes every loss 0, or least squares leaves no
-residual. For the others the minimiser of the corresponding squared loss, moved to the central path, halves the number
-of iterations.
+Some problems with a kink are solved directly: an intercept alone makes every loss 0. For the others the minimiser of
+the corresponding squared loss, moved to the central path, halves the number of iterations.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive
 
-EXACT = 1e-12  # relative objective of an exact fit, which is rounding error
 _PASSES = 24.0  # largest number of passes for the start; nearly separable rows would need many more
 
 
@@ -87,19 +85,3 @@ def flat_answer(problem: Problem) -> FloatArray | None:
     enough = sign * b >= need if one_sided else sign * b == need
     zero = enough | (problem.loss.value(sign * b + offset) == 0.0)
     return np.append(np.zeros(data.d), b) if zero.all() else None
-
-
-def exact_fit(problem: Problem, value: float) -> FloatArray | None:
-    """Return the least-squares solution if its residuals are rounding errors relative to ``value``; else None.
-
-    An exact fit is optimal for every loss that is 0 at residual 0.
-    """
-    squared = Squared(centre=zero_margin(problem.loss))
-    easy = Problem(squared, problem.penalty, problem.data, problem.fit_intercept)
-    theta = newton.solve(easy, np.zeros(problem.order), Stop(1e-9), Adaptive(easy, None)).W[:, 0]
-    problem.passes += easy.passes
-    if not np.isfinite(theta).all():
-        return None
-    theta = np.ascontiguousarray(theta)
-    left, _ = problem.value_gradient(theta)
-    return theta if left <= EXACT * value else None

@@ -267,6 +267,9 @@ def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArra
     for _ in range(MAX_ROUNDS):
         run.check_limits()
         if columns.stalled and not followed:
+            # the time limit may end the central path before it has a better point
+            if run.close(columns.theta, linearised(columns.base, columns.step)):
+                return True
             if interior_l1.finish(run, columns):
                 return True
             if run.status_above_tol(tol) is Status.WORKING_PRECISION:

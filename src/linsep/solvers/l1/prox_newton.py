@@ -162,7 +162,7 @@ def solve(
     state = _State(problem, theta, problem.centre() if mu is None else mu)
     if problem.loss.straight_tails and problem.native:
         state.majorise(check)
-    best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
+    best, least = state.outcome(), np.inf
     # on a cluster a round costs more than the exact minimum of a model
     exact, polished = state.remote, 0
     constant = problem.loss.constant_curvature
@@ -181,7 +181,7 @@ def solve(
             primal, lower = problem.values(trial, sums)
             gap = (primal - lower) / max(abs(primal), abs(lower), 1e-300)
             if gap < best.gap:
-                best = Outcome(trial, state.theta, delta, gap, sums)
+                best, least = Outcome(trial, state.theta, delta, gap, sums), primal
             if gap <= tol or polished == POLISHES:
                 break
             if decrease <= FINE * state.value:  # P cannot decrease visibly, but the gap may
@@ -196,7 +196,10 @@ def solve(
             continue
         exact = exact or near
         if not np.isfinite(best.gap):
-            best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
+            best = state.outcome()
+    else:  # another call may continue: a lower point is a better start than the one with the smallest gap
+        if state.value < least:
+            return state.outcome()
     return best
 
 
@@ -217,6 +220,10 @@ class _State:
         self.value = total(problem, self.theta, smooth)
         self.damping = 0.0
         self._bound: FloatArray | None = None
+
+    def outcome(self) -> Outcome:
+        """Return the current point as a result without a gap."""
+        return Outcome(self.theta, self.theta, np.zeros_like(self.theta), np.inf)
 
     def propose(self, H: FloatArray, exact: bool) -> tuple[FloatArray, float]:
         """Return the step to the minimum of the damped model, and the predicted decrease of P to first order."""

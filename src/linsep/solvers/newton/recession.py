@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
@@ -119,17 +120,47 @@ def refuse_unpenalised_separation(problem: GroupProblem) -> None:
             Problem(problem.loss, ElasticNet(math.inf), rows, problem.fit_intercept)
         )
     except SeparableData as error:
-        w = np.zeros(data.d)
-        w[free] = error.direction[0]
-        raise SeparableData(
-            "The features with penalty_factor=0 separate the classes, or some rows of them, so no minimiser exists: "
-            "the loss decreases forever along the direction (w, b) in the attribute direction of this error. Give "
-            "those features a positive penalty_factor, or remove those with large entries in the direction.",
-            direction=(w, error.direction[1]),
-            rows=error.rows,
-        ) from None
+        raise separable_by_unpenalised(problem, free, error) from None
     finally:
         rows.close()
+
+
+def refuse_unpenalised_column(problem: GroupProblem) -> None:
+    """Raise if a single feature with penalty factor 0 changes no margin the wrong way; no other proof is needed.
+
+    Rare words, each in texts of one class, are the usual case.
+    """
+    data, free = problem.data, np.flatnonzero(problem.penalty.unpenalised(problem.data.d))
+    if not problem.loss.recedes or not len(free):
+        return
+    live = np.arange(data.n) if data.weight is None else np.flatnonzero(data.weight > 0.0)
+    columns, sign = data.X[:, free][live], np.asarray(data.sign)[live]
+    signed = columns.multiply(sign[:, None]).tocsc() if sp.issparse(columns) else columns.T * sign
+    least, most = (
+        (signed.min(axis=0).toarray().ravel(), signed.max(axis=0).toarray().ravel())
+        if sp.issparse(signed)
+        else (signed.min(axis=1), signed.max(axis=1))
+    )
+    found = np.flatnonzero((least >= 0.0) & (most > 0.0) | (most <= 0.0) & (least < 0.0))
+    if len(found):
+        v = np.zeros(len(free) + 1)
+        v[found[0]] = 1.0 if most[found[0]] > 0.0 else -1.0
+        raise separable_by_unpenalised(problem, free, separable(v))
+
+
+def separable_by_unpenalised(
+    problem: GroupProblem, free: IntArray, error: SeparableData
+) -> SeparableData:
+    """Return the error about the features ``free``, with penalty factor 0, from that about these features alone."""
+    w = np.zeros(problem.data.d)
+    w[free] = error.direction[0]
+    return SeparableData(
+        "The features with penalty_factor=0 separate the classes, or some rows of them, so no minimiser exists: "
+        "the loss decreases forever along the direction (w, b) in the attribute direction of this error. Give "
+        "those features a positive penalty_factor, or remove those with large entries in the direction.",
+        direction=(w, error.direction[1]),
+        rows=error.rows,
+    )
 
 
 def _two_sided(problem: Problem) -> bool:
