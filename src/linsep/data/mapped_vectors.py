@@ -16,6 +16,9 @@ import numpy.typing as npt
 from linsep.arrays import FloatArray, memory_owner
 
 _SHORT = 1 << 20  # bytes up to which vectors stay in memory
+_MAPPED_TOGETHER = (
+    1 << 16
+)  # bytes around an address that Linux maps with it: released ones before it come back
 
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
@@ -48,7 +51,7 @@ def release(values: npt.NDArray[Any]) -> None:
             release(row)
         return
     first = values.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
-    start = first // mmap.PAGESIZE * mmap.PAGESIZE
+    start = max(0, first - _MAPPED_TOGETHER) // mmap.PAGESIZE * mmap.PAGESIZE
     pages.madvise(mmap.MADV_DONTNEED, start, first + values.nbytes - start)
 
 
