@@ -54,6 +54,19 @@ def test_numbers_survive_the_release_of_their_pages():
     assert (back == values).all()
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="reads /proc")
+def test_vectors_are_moved_in_pieces(monkeypatch):
+    values, most, before = np.arange(4_000_000.0), [], resident()
+    release = mapped_vectors.release
+    monkeypatch.setattr(
+        mapped_vectors,
+        "release",
+        lambda some: (most.append(resident() - before), release(some)),
+    )
+    assert (mapped_vectors.moved(values) == values).all()
+    assert max(most) < values.nbytes / 8
+
+
 def test_short_vectors_stay_in_memory():
     values = np.ones(10)
     assert mapped_vectors.moved(values) is values

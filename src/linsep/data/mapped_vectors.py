@@ -16,9 +16,9 @@ import numpy.typing as npt
 from linsep.arrays import FloatArray, memory_owner
 
 _SHORT = 1 << 20  # bytes up to which vectors stay in memory
-_MAPPED_TOGETHER = (
-    1 << 16
-)  # bytes around an address that Linux maps with it: released ones before it come back
+_PIECE = 1 << 20  # bytes of a vector copied together
+#: Bytes around an address that Linux maps with it, so that released pages before it come back.
+_MAPPED_TOGETHER = 1 << 16
 
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
@@ -31,8 +31,11 @@ def moved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.nbytes <= _SHORT or _map_of(values) is not None:
         return values
     out = _make(values.shape, values.dtype)
-    out[...] = values
-    release(out)
+    source, copy = values.reshape(-1), out.reshape(-1)
+    step = _PIECE // values.itemsize
+    for low in range(0, len(copy), step):
+        copy[low : low + step] = source[low : low + step]
+        release(copy[low : low + step])
     return out
 
 
