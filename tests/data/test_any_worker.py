@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
+import linsep
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LinearSVCCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+    separate,
+)
 
 pytest.importorskip("cloudpickle")
 
@@ -45,16 +54,44 @@ CASES = {
     "Huber": (LinearRegressor("huber", C=0.1), 5, 0),
     "absolute": (LinearRegressor("absolute", C=0.1), 3, 0),
     "lasso, squares": (LinearRegressor("squared", **LASSO), 8, 0),
+    "elastic net": (LogisticRegression(C=0.05, l1_ratio=0.5), 8, 2),
+    "balanced classes": (LogisticRegression(class_weight="balanced"), 5, 2),
+    "exponential": (LinearClassifier("exponential", C=0.1), 5, 2),
+    "perceptron loss": (LinearClassifier("perceptron", C=0.1), 3, 2),
+    "squared epsilon": (LinearRegressor("squared_epsilon_insensitive", C=0.1), 5, 0),
+    "epsilon": (LinearRegressor("epsilon_insensitive", C=0.1), 3, 0),
+    "quantile": (LinearRegressor("pinball", C=0.1), 3, 0),
+    "Crammer and Singer": (LinearSVC(C=0.1, multiclass="crammer_singer"), 3, 3),
+    "hard margin": (LinearSVC(C=np.inf), 3, 1),
+    "groups": (LogisticRegression(**LASSO, feature_groups=np.arange(8) // 2), 8, 2),
+    "penalty factors": (LogisticRegression(**LASSO, penalty_factor=np.arange(8) % 3), 8, 2),
+    "logistic, chooses C": (LogisticRegressionCV(Cs=3, cv=3), 5, 2),
+    "hinge, chooses C": (LinearSVCCV(Cs=2, cv=2), 3, 2),
     "no penalty": (LogisticRegression(C=np.inf), 5, 2),
     "no penalty, squares": (LinearRegressor("squared", C=np.inf), 5, 0),
 }
-KINKED = ("hinge", "one against the rest", "absolute")  # whose rows are few: bands may fail
+#: Fitted by the client: bands of few rows may fail, or it needs all rows.
+AT_THE_CLIENT = (
+    *("hinge", "one against the rest", "absolute", "perceptron loss", "epsilon", "quantile"),
+    *("Crammer and Singer", "hard margin", "groups", "penalty factors", "hinge, chooses C"),
+)
+
+
+def test_every_estimator_and_every_loss_is_among_the_cases():
+    """The other estimators need rows in memory."""
+    models = [model for model, _, _ in CASES.values()]
+    kinds = [LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression]
+    assert {type(model) for model in models} == {*kinds, LinearSVCCV, LogisticRegressionCV}
+    fitted = {getattr(model, "loss", "logistic") for model in models}
+    assert fitted == {name for name in linsep.losses.NAMES if linsep.losses.get(name).convex}
 
 
 def table(d, classes):
     rng = np.random.default_rng(abs(d))
     X = rng.normal(size=(N, abs(d))) * (rng.random((N, abs(d))) < 0.1 if d < 0 else 1.0)
     z = X[:, :3].sum(axis=1) + rng.logistic(size=N)
+    if classes == 1:  # separable
+        return X, X[:, 0] > 0
     y = z if not classes else np.digitize(z, [-1.0, 1.0]) if classes > 2 else z > 0
     return (sp.csr_matrix(X) if d < 0 else X), y
 
@@ -78,7 +115,7 @@ def answers(model, X, y, workers):
 def test_the_number_and_the_order_of_the_workers_change_no_bit(kind, tuned):
     model, d, classes = CASES[kind]
     X, y = table(d, classes)
-    tuned(sifting_entries=1000, memory_entries=10**6 if kind in KINKED else 1000)
+    tuned(sifting_entries=1000, memory_entries=10**6 if kind in AT_THE_CLIENT else 1000)
     one, traffic = answers(model, X, y, 1)
     assert model.certificate_.certified
     for workers in (2, 4, 8):

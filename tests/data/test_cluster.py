@@ -19,6 +19,7 @@ import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
 from linsep.data import Location, Memory, location_of
 from linsep.data.cluster import Cluster
+from linsep.data.cluster.engines.dask_engine import DaskEngine
 from linsep.data.entrance import partitions
 from linsep.data.layout import longest_ordered, ordered
 from linsep.errors import BadInput, CertificateError, ClusterError, Refused
@@ -405,6 +406,16 @@ def test_rows_come_to_the_client_when_bands_fail(client, rows, tuned):
         da.from_array(X, chunks=(10_000, 20)), da.from_array(z > 0, chunks=10_000)
     )
     assert model.certificate_.certified
+
+
+@pytest.mark.filterwarnings("error")
+def test_long_vectors_are_sent_without_a_warning(client):
+    """Dask warns of 10 MB; the coefficients of a million features have 8, and of several classes more."""
+    engine = DaskEngine(client, 1)
+    long = np.zeros(1_500_000)
+    shared, sent = engine.share("function", long), engine.send("state", [long])
+    sizes = engine.map("size", lambda *some: sum(map(len, some)), shared, sent, [long])
+    assert engine.collect(sizes) == [4_500_000]
 
 
 def test_totals_are_added_in_a_tree_of_fixed_shape():

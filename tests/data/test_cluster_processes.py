@@ -6,13 +6,14 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from tuned import tuning
 
-from linsep import Encoder, LinearClassifier, LogisticRegression
+from linsep import Encoder, LinearClassifier, LogisticRegression, checkpoint
 from linsep.errors import ClusterError
 
 da = pytest.importorskip("dask.array")
@@ -22,10 +23,13 @@ dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.slow
 
 N, D, PARTS = 48_000, 12, 8
+#: Models, and the number of entries for which the client has room: with less than all, rows stay on the workers.
 MODELS = (
-    LogisticRegression(),
-    LinearClassifier("hinge", C=0.1),
-    LogisticRegression(solver="newton-pilot"),
+    (LogisticRegression(), 1 << 27),
+    (LinearClassifier("hinge", C=0.1), 1 << 27),
+    (LogisticRegression(solver="newton-pilot"), 1 << 27),
+    (LogisticRegression(C=0.05, l1_ratio=1.0), 10_000),
+    (LogisticRegression(C=np.inf), 10_000),
 )
 
 
@@ -35,8 +39,7 @@ def cluster(workers, **settings):
         threads_per_worker=1,
         processes=True,
         dashboard_address=":0",
-        memory_limit=0,
-        **settings,
+        **{"memory_limit": 0, **settings},
     )
 
 
@@ -99,7 +102,11 @@ def answers(client):
 
 def fitted():
     X, y = table()
-    return [np.append(m.fit(X, y).coef_, m.intercept_) for m in MODELS]
+    found = []
+    for model, room in MODELS:
+        with tuning(memory_entries=room):
+            found.append(np.append(model.fit(X, y).coef_, model.intercept_))
+    return found
 
 
 def assert_same(found, answers):
@@ -157,6 +164,62 @@ def test_all_workers_killed_during_a_fit_and_new_ones_started(answers, doomed):
     there = fitted()
     blow.join()
     assert_same(there, answers)
+
+
+def spilled(dask_worker):
+    return len(dask_worker.data.slow)
+
+
+def test_partitions_that_workers_write_to_their_disks_change_no_bit(answers):
+    """Workers that keep about one partition in memory, and the others on disk."""
+    memory = {"target": 6e5 / 1e9, "spill": False, "pause": False, "terminate": False}
+    with (
+        dask.config.set({f"distributed.worker.memory.{name}": v for name, v in memory.items()}),
+        cluster(2, memory_limit=10**9) as two,
+        distributed.Client(two) as client,
+        client.as_current(),
+    ):
+        X, y = (client.persist(column) for column in table())
+        distributed.wait([*X, *y])
+        assert sum(client.run(spilled).values()) >= PARTS // 2
+        model = LogisticRegression().fit(X, y)
+    assert_same([np.append(model.coef_, model.intercept_)], answers[:1])
+
+
+@pytest.mark.parametrize("how", ["the scheduler stops", "the cluster is restarted"])
+def test_a_lost_scheduler_ends_a_fit_and_the_next_cluster_resumes_it(answers, how, tmp_path):
+    """No hang: the fit ends with an error, and its checkpoint goes on where another scheduler has the partitions."""
+    state = tmp_path / "state"
+
+    def stop(client):
+        time.sleep(0.3)
+        try:
+            if how == "the scheduler stops":
+                client.sync(client.cluster.scheduler.close)
+            else:
+                client.restart(timeout=20)
+        except Exception:  # the connection over which it was asked is gone
+            return
+
+    ended = False
+    with (
+        suppress(Exception),
+        started(2) as client,
+    ):  # a cluster without a scheduler does not close well
+        blow = threading.Thread(target=stop, args=(client,))
+        blow.start()
+        with pytest.raises(ClusterError), checkpoint(state):
+            LogisticRegression().fit(*table(slowly))
+        ended = True
+        blow.join()
+    assert ended
+    with started(2), checkpoint(state):
+        model = LogisticRegression().fit(*table(slowly))
+    assert_same([np.append(model.coef_, model.intercept_)], answers[:1])
+
+
+def slowly(number):
+    return rows(number, 0.2)
 
 
 def mixed(number):

@@ -85,16 +85,26 @@ def test_every_solver_is_among_the_cases():
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")
-@pytest.mark.parametrize("solver", ["absolute-rows", "hinge-rows"])
-def test_quantiles_need_rows_in_memory(table, client, solver):
+@pytest.mark.parametrize("solver", ["absolute-rows", "hinge-rows", "auto"])
+@pytest.mark.parametrize("loss", ["pinball", "epsilon_insensitive"])
+def test_straight_losses_are_fitted_in_memory(table, client, solver, loss, tuned):
+    """Rows on a cluster are copied to the client, and so are rows on disk unless the solver is named."""
     path, X, _, t = table
-    model = LinearRegressor("pinball", C=1.0, solver=solver)
+    model = LinearRegressor(loss, C=1.0, solver=solver)
     one, three = (clone(model).set_params(n_threads=k).fit(X, t) for k in (1, 3))
     assert_same(one, three)
-    with pytest.raises(Refused, match="in memory"):
-        model.fit(da.from_array(X, chunks=(BLOCK, D)), da.from_array(t, chunks=BLOCK))
-    with scan(path, target=t) as rows, pytest.raises(Refused, match="in memory"):
-        model.fit(rows)
+    there = da.from_array(X, chunks=(BLOCK, D)), da.from_array(t, chunks=BLOCK)
+    assert_same(one, clone(model).fit(*there))
+    tuned(few_on_disk=0)
+    with scan(path, target=t) as rows:
+        if solver == "auto":
+            assert_same(one, clone(model).fit(rows))
+        else:
+            with pytest.raises(Refused, match="in memory"):
+                model.fit(rows)
+    tuned(memory_entries=1000)
+    with pytest.raises(Refused, match="too many for its memory"):
+        model.fit(*there)
 
 
 @pytest.mark.sampled(5)

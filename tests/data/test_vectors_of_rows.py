@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tuned import tuning
 
 from linsep import LogisticRegression, verify
+from linsep.certificates.recheck import Part, chunks
 from linsep.data import mapped_vectors
 from linsep.data.disk import Disk
 from linsep.data.entrance import labels
@@ -51,6 +52,19 @@ def test_numbers_survive_the_release_of_their_pages():
     back = mapped_vectors.in_memory(kept)
     kept[0, 0] = 1e9
     assert (back == values).all()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="reads /proc")
+def test_vectors_are_moved_in_pieces(monkeypatch):
+    values, most, before = np.arange(4_000_000.0), [], resident()
+    release = mapped_vectors.release
+    monkeypatch.setattr(
+        mapped_vectors,
+        "release",
+        lambda some: (most.append(resident() - before), release(some)),
+    )
+    assert (mapped_vectors.moved(values) == values).all()
+    assert max(most) < values.nbytes / 8
 
 
 def test_short_vectors_stay_in_memory():
@@ -195,3 +209,23 @@ def test_some_rows_of_a_table_are_numbered_in_two_bytes():
     again = some.take(np.array([1, 5, 300]))
     assert again.values("x").tolist() == [3.0, 15.0, 900.0]
     assert [again.levels["s"][k] for k in again.values("s")] == ["v3", "v1", "v4"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="reads /proc")
+def test_vectors_of_the_verifier_are_on_disk_with_the_rows():
+    """Signs of many rows are mapped for rows on disk, and their pages are released chunk by chunk."""
+    n = 400_000
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 2)), rng.random(n) < 0.5
+    with tuning(few_on_disk=0):
+        rows = stored_rows([X], 2)
+        model = LogisticRegression().fit(rows, y)
+        (part,) = (Part(*fields) for fields in model._verification_parts(rows, y, None))
+        assert mapped_vectors.moved(part.sigma) is part.sigma  # it is in a file already
+        (plain,) = (Part(*fields) for fields in model._verification_parts(X, y, None))
+        before, most = resident(), 0
+        for at, _ in chunks(part.X, part.sigma):
+            assert np.array_equal(part.sigma[at], plain.sigma[at])
+            most = max(most, resident() - before)
+        assert most < part.sigma.nbytes / 2
+        assert verify(model, rows, y).certified

@@ -8,7 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from linsep.data.entrance.labels import Labels, combined_weights, encode, encode_as
+from linsep.data.entrance.labels import (
+    Labels,
+    classes_of,
+    code_strings,
+    combined_weights,
+    encode,
+    encode_any,
+    encode_as,
+)
 from linsep.errors import BadInput
 
 TWO = {
@@ -194,3 +202,27 @@ def test_a_class_without_weight_is_refused(class_weight):
 def test_products_of_weights_that_are_too_large():
     with pytest.raises(BadInput, match="overflow"):
         combined_weights(three(), np.full(6, 1e60), {"a": 1e60}, "Model")
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 300])
+def test_coded_strings_are_the_labels_in_fewer_bytes(k):
+    """Strings and their codes are encoded alike, also where a selection has lost classes."""
+    names = np.array([f"class {c:03d}" for c in range(k)], dtype=object)
+    y = names[np.random.default_rng(k).permutation(np.repeat(np.arange(k), 4))]
+    coded = code_strings(y)
+    assert coded.codes.itemsize == (1 if k < 257 else 2)
+    assert coded.shape == y.shape and coded.dtype == y.dtype and coded[3] == y[3]
+    for rows in (slice(None), slice(1, 5), np.flatnonzero(y != names[0])):
+        some, expected = coded[rows], y[rows]
+        assert np.asarray(some).tolist() == expected.tolist()
+        if len(expected):
+            one, other = (encode_any(labels, len(expected), "Model") for labels in (some, expected))
+            assert one.classes.tolist() == other.classes.tolist()
+            assert one.codes.dtype == other.codes.dtype
+            np.testing.assert_array_equal(one.codes, other.codes)
+            assert classes_of(some).tolist() == one.classes.tolist()
+
+
+def test_labels_that_are_not_strings_are_not_coded():
+    y = np.array([3, 1, 3])
+    assert code_strings(y) is y

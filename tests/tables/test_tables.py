@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import math
+import os
 import subprocess
 import sys
 
@@ -552,3 +553,23 @@ def test_a_decimal_comma_holds_for_the_target_too():
     np.testing.assert_array_equal(table.y, [3.5, -4250.0, 0.5])
     labels = read_table(io.BytesIO(b"a;y\n1,5;no, thanks\n2;yes\n"), "y", decimal=",").y
     assert labels.tolist() == ["no, thanks", "yes"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
+def test_columns_of_text_in_a_file_leave_memory_when_they_have_been_read(monkeypatch):
+    """The levels of a text are as long as the file: their pages are released batch by batch, like the codes."""
+    monkeypatch.setattr(batches, "KEPT", 0)
+    lines = (f"{i},{i:0400d}" for i in range(60_000))
+    found = table(b"n,note\n" + "\n".join(lines).encode())
+
+    def pages():
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("RssFile"))
+
+    before = pages()
+    codes, seen = found.values("note"), []
+    seen.append(pages())
+    found.values("n")
+    seen.append(pages())
+    assert len(np.unique(codes)) == 60_000
+    assert max(seen) - before < 4000  # KiB, of 24,000 in the file

@@ -20,6 +20,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
     cross_val_score,
+    train_test_split,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -39,6 +40,7 @@ from linsep import (
     tune,
     verify,
 )
+from linsep.data.entrance.labels import code_strings
 from linsep.errors import BadInput
 from linsep.solvers.grid import smooth
 from linsep.tuning import ValidationCurve, splits
@@ -164,6 +166,29 @@ def test_splitters(cancer, cv):
         else list((StratifiedKFold(cv) if isinstance(cv, int) else cv).split(X, y))
     )
     assert np.array_equal(tuning.curve.scores, separately(LogisticRegression(), X, y, pairs, error))
+
+
+@pytest.mark.parametrize("classes", [1, 2, 5, 40])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.37, 0.5])
+def test_held_out_rows_are_those_of_scikit_learn(classes, share):
+    """The same rows as ``train_test_split(stratify=y)``, for strings, their codes and numbers, without its memory."""
+    rng = np.random.default_rng(classes)
+    for seed, n in ((0, 400), (1, 501), (7, 997)):
+        numbers = np.append(np.repeat(np.arange(classes), 2), rng.integers(0, classes, n))
+        strings = np.array([f"class {c}" for c in range(classes)], object)[numbers]
+        for y in (numbers, strings, code_strings(strings)):
+            how = {"cv": 2, "test": None, "groups": None, "classifier": True}
+            found = splits.make(y, validation=share, seed=seed, **how).pairs[0]
+            given = train_test_split(
+                np.arange(len(y)), test_size=share, stratify=np.asarray(y), random_state=seed
+            )
+            assert [part.tolist() for part in found] == [np.sort(part).tolist() for part in given]
+
+
+def test_a_part_needs_a_row_of_every_class():
+    y = np.repeat(np.arange(6), 2)
+    with pytest.raises(BadInput, match="each side needs a row of every class"):
+        tune(LogisticRegression(), np.eye(12), y, CS, validation=0.25)
 
 
 def test_groups_stay_together(cancer):

@@ -120,6 +120,14 @@ def _drifts(problem: Problem | GroupProblem, dual: Linearised, found: Optimality
         return not moved <= 0.1 * found.tol * l1
 
 
+def _nothing_to_fit(problem: Problem | GroupProblem, solution: Solution) -> bool:
+    """Return whether the objective is exactly zero at w = 0; on a cluster, whether that needs no vector of its rows."""
+    data = problem.data
+    if data.location is not Location.CLUSTER:
+        return nothing_to_fit(problem.loss, data.sign, data.offset, solution.W)
+    return not data.targets.has_offset and nothing_to_fit(problem.loss, None, None, solution.W)
+
+
 def certify(
     problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float
 ) -> Optimality:
@@ -134,8 +142,7 @@ def certify(
         return _certify_coupled(problem, solution, tol)
     if not isinstance(problem, GroupProblem) and hard_margin(problem.loss, problem.penalty):
         return _certify_margin(problem, solution, tol)
-    here = problem.data.location is not Location.CLUSTER
-    if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
+    if _nothing_to_fit(problem, solution):
         return exact_zero(tol)
     if isinstance(problem, GroupProblem):
         return group_certificate(_part(problem, solution, tol))

@@ -312,7 +312,7 @@ def _allowance(part: Part, found: Optimality) -> float:
     total = 0.0
     share, chain = 2.0 * score_share(d * W.shape[1]), (n + 64 + 16 * W.shape[1]) * ROUNDOFF
     with np.errstate(over="ignore", invalid="ignore"):
-        for rows, block in chunks(part.X):
+        for rows, block in chunks(part.X, part.sigma, part.offset, part.labels):
             s = vector_or_default(part.weight, rows, 1.0)
             reach = score(abs(block), sizes)
             if isinstance(part.loss, CoupledLoss):

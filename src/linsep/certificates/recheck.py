@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from linsep.arrays import FloatArray, squares
 from linsep.data import Location, location_of
+from linsep.data.mapped_vectors import release
 from linsep.data.row_access import is_sparse
 from linsep.interrupts import check
 from linsep.losses import CoupledLoss, Loss, zero_margin
@@ -84,13 +85,19 @@ def longest_sum(X: Any) -> float:
     return float(max(h for _, h in heights) + sum(math.ceil(n / h) + 1 for n, h in heights))
 
 
-def chunks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield (rows, X[rows] in float64) for all rows in order."""
+def chunks(X: Any, *along: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield (rows, X[rows] in float64) for all rows in order.
+
+    ``along`` are vectors with an entry for each row; if they are in files mapped by linsep, memory holds one chunk.
+    """
     height = chunk_height(X)
     for start in range(0, X.shape[0], height):
         check()
         rows = slice(start, min(start + height, X.shape[0]))
         yield rows, X[rows].astype(np.float64)
+        for vector in along:
+            if isinstance(vector, np.ndarray):
+                release(vector[rows])
 
 
 def add_up(scalars: list[tuple[float, ...]]) -> list[float]:
@@ -195,7 +202,7 @@ def closing_sums_numpy(
     d = X.shape[1]
     headers: list[tuple[float, ...]] = []
     v_plus, v_minus = np.zeros(d), np.zeros(d)
-    for rows, block in chunks(X):
+    for rows, block in chunks(X, sigma, offset):
         s, o = vector_or_default(weight, rows, 1.0), vector_or_default(offset, rows, 0.0)
         sign = np.asarray(sigma[rows], dtype=np.float64)
         m = sign * score(block, W)[:, 0] + o

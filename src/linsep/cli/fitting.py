@@ -19,7 +19,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -31,6 +30,7 @@ from linsep.cli.memory import release_memory, return_at_once
 from linsep.cli.modelling import HeldOutResult
 from linsep.cli.output import Outcome, say
 from linsep.data import Location, location_of
+from linsep.data.entrance import labels
 from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.model_files import LARGEST_DIGEST
@@ -96,12 +96,14 @@ def _open_table(options: Any) -> Iterator[Table | ClusterTable]:
 
 
 def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
+    rows, regression = len(table), reading.is_regression(np.asarray(table.y), options.task)
+    if isinstance(table, Table) and not regression:
+        table.y = labels.code_strings(np.asarray(table.y))
     y: Any = table.y
-    rows, regression = len(table), reading.is_regression(y, options.task)
     model = modelling.estimator(options, regression)
     left_out = f"; left out {table.unlabelled:,} without a target" if table.unlabelled else ""
     say(options, f"{table.source}: {rows:,} row{'' if rows == 1 else 's'}{left_out}")
-    if not regression and len(classes := np.unique(y)) == 1:
+    if not regression and len(classes := labels.classes_of(y)) == 1:
         raise BadInput(
             f"{table.source}: the target holds one class only, {classes[0]}; a classifier needs at least 2 classes: "
             "add rows of another class."
@@ -252,7 +254,7 @@ def _evaluate_held_out(
     must not use them either.
     """
     rows = splits.make(
-        np.asarray(table.y),
+        table.y,
         cv=2,
         validation=options.test,
         test=None,
@@ -263,7 +265,7 @@ def _evaluate_held_out(
     train, held = table.take(rows[0]), table.take(rows[1])
     names = [storage.rows_name(some) for some in rows]
     del rows
-    y, truth = np.asarray(train.y), np.asarray(held.y)
+    y, truth = train.y, held.y
     encoder = modelling.encoder_for(train, not options.no_standardise, dropped)
     release_memory()
     fitted = _numbers(options, train, encoder, names[0])
@@ -272,8 +274,10 @@ def _evaluate_held_out(
     release_memory()
     judged = _numbers(options, held, encoder, names[1]).local_rows
     found = trained.predict(judged)
-    wrong = (found - truth) ** 2 if regression else found != truth
-    text, facts = modelling.held_out_words(float(np.mean(wrong)), truth, None, regression)
+    wrong = (found - truth) ** 2 if regression else found != np.asarray(truth)
+    loss = float(np.mean(wrong))
+    del found, wrong
+    text, facts = modelling.held_out_words(loss, truth, None, regression)
     page = _page(options)
     if page is not None:
         source = (
@@ -293,13 +297,11 @@ def _evaluate_held_out(
     return HeldOutResult(chosen.C, chosen.tuning, text, facts)
 
 
-def _choose(
-    options: Any, model: Any, numbers: Numbers, labels: npt.NDArray[Any], regression: bool
-) -> HeldOutResult:
+def _choose(options: Any, model: Any, numbers: Numbers, y: Any, regression: bool) -> HeldOutResult:
     """Return the given C, or the best one with its validation curve; C = 1 if some class has a single row."""
     if options.C is not None:
         return HeldOutResult(options.C)
-    cv = modelling.folds(options, labels, regression)
+    cv = modelling.folds(options, y, regression)
     if cv == 1 and options.cv is None:
         return HeldOutResult(1.0)
     tuning = modelling.tune_model(options, model, numbers.X, numbers.y, cv)
@@ -307,10 +309,8 @@ def _choose(
     return HeldOutResult(tuning.best_C, tuning)
 
 
-def _separability(
-    options: Any, numbers: Numbers, y: npt.NDArray[Any], regression: bool
-) -> bool | None:
-    if regression or len(np.unique(y)) != 2:
+def _separability(options: Any, numbers: Numbers, y: Any, regression: bool) -> bool | None:
+    if regression or len(labels.classes_of(y)) != 2:
         return None
     if numbers.entries > (_SEPARATE_WIDE if numbers.wide else _SEPARATE):
         return None

@@ -14,6 +14,7 @@ import linsep
 from linsep import losses
 from linsep.cli import reading
 from linsep.cli.output import say
+from linsep.data.entrance import labels
 from linsep.errors import BadInput
 from linsep.estimators import parameters
 from linsep.tables import Encoder
@@ -35,7 +36,7 @@ class HeldOutResult:
 
 
 def held_out_words(
-    loss: float, y: npt.NDArray[Any], weight: npt.NDArray[Any] | None, regression: bool
+    loss: float, y: Any, weight: npt.NDArray[Any] | None, regression: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return the held-out error as text and as facts; ``loss`` is the fraction of errors or the mean squared error."""
     n = len(y)
@@ -46,8 +47,8 @@ def held_out_words(
         return text, {"rows": n, "score": score, "scoring": "R squared"}
     wrong = round(loss * n)
     bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
-    classes, codes = np.unique(y, return_inverse=True)
-    counts = np.bincount(codes, weight)
+    known = labels.encode_any(y, n, "linsep fit")
+    classes, counts = known.classes, np.bincount(known.codes, weight)
     guess = float((counts.sum() - counts.max()) / counts.sum())
     text = (
         f"held-out error {100 * loss:.1f} % ({wrong:,} of {n:,} rows), "
@@ -166,11 +167,11 @@ def encoder_for(table: Any, standardise: bool, dropped: Collection[str] = ()) ->
     return encoder
 
 
-def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
+def folds(options: Any, y: Any, regression: bool) -> int:
     """Number of cross-validation folds: as given, otherwise five, or fewer if the rarest class has fewer rows."""
     if options.cv is not None or regression:
         return int(reading.FOLDS if options.cv is None else options.cv)
-    rarest = int(np.unique(labels, return_counts=True)[1].min())
+    rarest = int(np.bincount(labels.encode_any(y, len(y), "linsep fit").codes).min())
     if rarest < reading.FOLDS:
         rows = "1 row" if rarest == 1 else f"{rarest} rows"
         then = "C = 1 without cross-validation" if rarest == 1 else f"{rarest} folds"

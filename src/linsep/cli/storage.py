@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 import linsep
@@ -122,7 +123,7 @@ def _cache_path(options: Any, encoder: Encoder, name: str) -> Path | None:
 
 def rows_name(rows: IntArray) -> str:
     """Name that identifies a selection of rows."""
-    return hashlib.sha256(rows.tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(rows).data).hexdigest()
 
 
 def on_disk(X: Any) -> bool:

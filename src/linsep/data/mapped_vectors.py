@@ -16,6 +16,9 @@ import numpy.typing as npt
 from linsep.arrays import FloatArray, memory_owner
 
 _SHORT = 1 << 20  # bytes up to which vectors stay in memory
+_PIECE = 1 << 20  # bytes of a vector copied together
+#: Bytes around an address that Linux maps with it, so that released pages before it come back.
+_MAPPED_TOGETHER = 1 << 16
 
 
 def zeros(shape: tuple[int, ...]) -> FloatArray:
@@ -28,8 +31,11 @@ def moved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.nbytes <= _SHORT or _map_of(values) is not None:
         return values
     out = _make(values.shape, values.dtype)
-    out[...] = values
-    release(out)
+    source, copy = values.reshape(-1), out.reshape(-1)
+    step = _PIECE // values.itemsize
+    for low in range(0, len(copy), step):
+        copy[low : low + step] = source[low : low + step]
+        release(copy[low : low + step])
     return out
 
 
@@ -48,7 +54,7 @@ def release(values: npt.NDArray[Any]) -> None:
             release(row)
         return
     first = values.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
-    start = first // mmap.PAGESIZE * mmap.PAGESIZE
+    start = max(0, first - _MAPPED_TOGETHER) // mmap.PAGESIZE * mmap.PAGESIZE
     pages.madvise(mmap.MADV_DONTNEED, start, first + values.nbytes - start)
 
 

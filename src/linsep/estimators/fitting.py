@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from linsep.data import Dataset, Location, Opened, dataset, location_of, recorde
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.mapped_files import require_untruncated
+from linsep.data.mapped_vectors import moved
 from linsep.errors import (
     BadInput,
     ConvergenceWarning,
@@ -62,6 +64,15 @@ class Subproblem(NamedTuple):
     def width(self) -> int:
         """Number of columns of the coefficient matrix W."""
         return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
+
+    def at(self, location: Location) -> Subproblem:
+        """Return the subproblem with its vectors in mapped files if the rows are on disk."""
+        if location is not Location.DISK:
+            return self
+        sigma, offset, labels = (
+            None if v is None else moved(v) for v in (self.sigma, self.offset, self.labels)
+        )
+        return self._replace(sigma=sigma, offset=offset, labels=labels)
 
 
 def prefetch(recipe: Recipe) -> Callable[[Sequence[int], int], Any]:
@@ -175,7 +186,7 @@ def _train(
 ) -> list[Fit]:
     fits: list[Fit] = []
     at = 0
-    for done, part in enumerate(subproblems):
+    for done, part in enumerate(map(Subproblem.at, subproblems, repeat(location_of(X)))):
         share = recipe
         if count > 1 and (recipe.time_limit or recipe.max_passes):
             share = _share_limits(recipe, fits, count - done)
@@ -361,7 +372,8 @@ def verification_parts(
     """
     W = coefficient_matrix(model)
     at = 0
-    for part, fit in zip(subproblems, model._fits, strict=True):
+    stored = map(Subproblem.at, subproblems, repeat(location_of(X)))
+    for part, fit in zip(stored, model._fits, strict=True):
         columns = slice(at, at + part.width)
         weights, penalty = _ordinary_weights(weight, fit.recipe.penalty)
         yield (

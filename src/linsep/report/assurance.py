@@ -184,12 +184,13 @@ def _from_training(
 ) -> list[Bound]:
     """Compute PAC-Bayes, VC and compression bounds, which need no held-out rows."""
     assert subject.classes is not None
-    rows, y = subject.train, subject.train.y
+    rows = subject.train
     found: list[Bound] = []
+    second = subject.classes[1]
     wrong = sum(
         int(
             np.count_nonzero(
-                (scores(subject, rows, here)[:, 0] >= 0) != (y[here] == subject.classes[1])
+                (scores(subject, rows, here)[:, 0] >= 0) != (np.asarray(rows.y[here]) == second)
             )
         )
         for here in rows.places()
@@ -203,6 +204,7 @@ def _from_training(
     elif len(subject.train.labels[0]) == 2 and np.any(subject.coef):
         b = float(subject.intercept[0]) if getattr(subject.model, "fit_intercept", True) else None
         X = rows.X[:]
+        y = np.asarray(rows.y)
         found.append(bounds.pac_bayes_margin(subject.coef[0], b, X, y, minority=minority))
     homogeneous = not getattr(subject.model, "fit_intercept", True)
     dimension = bounds.vc_dimension(d, homogeneous)

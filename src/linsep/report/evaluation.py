@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from linsep.report.subject import Rows, Subject
 _BLOCK = 1 << 17  # number of scores computed at a time
 UNKNOWN = -1  # code of a label that is not a class of the model
 
-Codes = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.signedinteger[Any]]  # int8 up to 128 classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def evaluate(subject: Subject, rows: Rows) -> Evaluation:
     """Compute scores, predictions, margins and losses of all rows."""
     n, k = len(rows), len(subject.coef)
     truth, target = _truth(subject, rows)
-    answer = np.zeros(len(truth), dtype=np.int32)
+    answer = np.zeros_like(truth)
     score = np.empty(n)
     margin = np.empty(n) if subject.classes is None or k > 1 else None
     loss = None if subject.loss is None else np.empty(n)
@@ -106,10 +107,11 @@ def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
             raise BadInput(f"The targets of a regression must be numbers: {error}") from error
         if not np.isfinite(target).all():
             raise BadInput("The targets of a regression must be finite.")
-        return np.zeros(0, dtype=np.int32), target
+        return np.zeros(0, dtype=np.int8), target
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
     labels, inverse = rows.labels
-    codes = np.array([place.get(label, UNKNOWN) for label in labels], dtype=np.int32)
+    smallest = np.min_scalar_type(-len(place))
+    codes = np.array([place.get(label, UNKNOWN) for label in labels], dtype=smallest)
     truth = codes[inverse]
     if (truth == UNKNOWN).all():
         known = ", ".join(repr(label) for label in subject.classes[:5].tolist())
@@ -121,9 +123,9 @@ def _classify(Z: FloatArray, truth: Codes) -> tuple[Codes, FloatArray, FloatArra
     """Return the predicted class, its score (for two classes, that of the second), and the margin."""
     if Z.shape[1] == 1:
         z = Z[:, 0]
-        return (z >= 0).astype(np.int32), z, _two_margins(z, truth)
+        return (z >= 0).astype(truth.dtype), z, _two_margins(z, truth)
     rows = np.arange(len(Z))
-    answer = Z.argmax(axis=1).astype(np.int32)
+    answer = Z.argmax(axis=1).astype(truth.dtype)
     own = Z[rows, truth]
     others = Z.copy()
     others[rows, truth] = -np.inf

@@ -121,7 +121,7 @@ def _intervals(subject: Subject) -> tuple[Any, str]:
             None,
             f"there are more than {_WIDEST_INFERENCE} columns; linsep.summary computes them.",
         )
-    found = summary(subject.model, train.seen, train.y, train.weight)
+    found = summary(subject.model, train.seen, np.asarray(train.y), train.weight)
     if not found.valid:
         return None, found.inference.removeprefix("No standard errors: ")
     return next(iter(found.coefficients.values())), found.inference

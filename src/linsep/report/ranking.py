@@ -64,9 +64,12 @@ def positives(evaluated: Evaluation) -> tuple[FloatArray, BoolArray, FloatArray]
 
 
 def probability(subject: Subject, z: FloatArray) -> FloatArray:
-    """Return P(second class | score)."""
+    """Return P(second class | score), computed in pieces because the formulas need several arrays of their length."""
     assert subject.loss is not None
-    return np.asarray(subject.loss.proba(z))
+    found = np.empty(len(z))
+    for here in pieces(len(z)):
+        found[here] = subject.loss.proba(z[here])
+    return found
 
 
 def thresholds(subject: Subject, evaluated: Evaluation) -> Thresholds:
@@ -104,9 +107,9 @@ def ranking(score: FloatArray, y: BoolArray, s: FloatArray) -> Ranking | None:
 
     Few arrays of length n are held at a time, because there may be many rows.
     """
-    order = np.argsort(-score, kind="stable")
-    ends = np.append(np.diff(score[order]) != 0.0, np.ones(min(1, len(order)), bool))
-    tp, fp = (np.cumsum(np.where(side, s, 0.0)[order])[ends] for side in (y, ~y))
+    order = np.argsort(-score, kind="stable").astype(np.min_scalar_type(len(score)))
+    ends = _changes(score, order)
+    tp, fp = (_cumulative(side, s, order, ends) for side in (y, ~y))
     del order, ends
     pos, neg = (float(side[-1]) if len(side) else 0.0 for side in (tp, fp))
     if pos == 0 or neg == 0:
@@ -139,6 +142,24 @@ def ranking(score: FloatArray, y: BoolArray, s: FloatArray) -> Ranking | None:
         average,
         share,
     )
+
+
+def _changes(score: FloatArray, order: IntArray) -> BoolArray:
+    """Mask of the last of equal scores in their order, which ends at a threshold."""
+    found = np.ones(len(order), bool)
+    for here in pieces(len(order) - 1):
+        found[here] = np.diff(score[order[here.start : here.stop + 1]]) != 0.0
+    return found
+
+
+def _cumulative(side: BoolArray, s: FloatArray, order: IntArray, ends: BoolArray) -> FloatArray:
+    """Weight of the rows of one class up to each threshold, in the order of the scores."""
+    found = np.empty(len(order))
+    for here in pieces(len(order)):
+        some = order[here]
+        found[here] = np.where(side[some], s[some], 0.0)
+    np.cumsum(found, out=found)
+    return found if ends.all() else found[ends]
 
 
 def _from_zero(x: FloatArray, here: slice) -> FloatArray:

@@ -50,7 +50,7 @@ def repeats(rows: Rows, others: Rows | None) -> Repeats:
     first = np.searchsorted(ordered, ordered)  # the first row of the same hash
     again = np.flatnonzero(first < np.arange(len(first)))
     later, earlier = _equal(rows, places[again], rows, places[first[again]])
-    contradictory = int(np.count_nonzero(rows.y[later] != rows.y[earlier]))
+    contradictory = int(np.count_nonzero(np.asarray(rows.y[later]) != np.asarray(rows.y[earlier])))
     leaked = None
     if others is not None and theirs is not None:
         at = np.searchsorted(ordered, theirs[1])

@@ -31,7 +31,7 @@ class Rows:
     """Rows as input of the linear model. ``raw`` is what the user passed, before any encoding."""
 
     X: Any  # float array, CSR matrix or rows on disk (n, d)
-    y: npt.NDArray[Any]
+    y: Any  # array or coded labels (n,)
     weight: FloatArray | None
     raw: Any
     seen: Any  # input of the linear model: a matrix, or a frame with names
@@ -73,13 +73,14 @@ class Rows:
             yield here, self.X[here]
 
     @cached_property
-    def labels(self) -> tuple[list[Any], npt.NDArray[np.int32]]:
+    def labels(self) -> tuple[list[Any], npt.NDArray[np.integer[Any]]]:
         """Return the distinct targets in sorted order, and for each row the position of its target."""
         if self.y.dtype.kind in "OU":  # a dictionary is faster than sorting
             known = labels.encode_any(self.y, len(self), "write_report")
-            return known.classes.tolist(), known.codes.astype(np.int32)
-        found, place = np.unique(self.y, return_inverse=True)
-        return found.tolist(), place.ravel().astype(np.int32)
+            found, place = known.classes, known.codes
+        else:
+            found, place = np.unique(self.y, return_inverse=True)
+        return found.tolist(), place.ravel().astype(np.min_scalar_type(len(found)))
 
     @property
     def total(self) -> float:

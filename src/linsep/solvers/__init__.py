@@ -193,10 +193,18 @@ def _prefer(problem: Problem, stop: Stop) -> str | None:
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Return whether rows on a cluster must be copied to the client because the solver needs more than sums."""
+    """Return whether rows on a cluster must be copied to the client because the solver needs more than sums.
+
+    Rows on disk are copied to memory for losses that no solver fits from disk, if there is room and none is named.
+    """
     data, solver = problem.data, SOLVERS.get(name)
+    straight = isinstance(problem, Problem) and not (problem.loss.smooth or kinked.applies(problem))
+    if data.location is Location.DISK:
+        return straight and name == "auto" and data.fits_memory(data.n)
     if data.location is not Location.CLUSTER:
         return False
+    if straight:
+        return True
     if _can_use_sums(problem, name) and data.stays_remote():
         return False
     if problem.penalty.l1 > 0.0 or problem.lam == 0.0 or not (data.n > data.d):

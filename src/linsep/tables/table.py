@@ -16,7 +16,6 @@ their batch; ``values`` and ``levels`` of the table number the levels over all b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,7 +55,7 @@ class Table:
 
     kinds: dict[str, str] = field(default_factory=dict)
     batches: list[Rows] = field(default_factory=list)
-    y: npt.NDArray[Any] | None = None
+    y: Any = None
     matrix: Any = None
     types: dict[str, str] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
@@ -95,20 +94,18 @@ class Table:
         store, at = self.place(name)
         if store == "codes":
             return self._coded(name)[0]
-        return np.concatenate(list(self._parts(store, at)))
-
-    def _parts(self, store: str, at: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield copies of a column batch by batch, so that the pages of a batch in a file can be released at once."""
+        parts = []
         for rows in self.batches:
-            found = np.array(rows.column(store, at))
-            rows.release()
-            yield found
+            parts.append(np.array(rows.column(store, at)))
+            rows.release()  # the pages of a batch in a file are no longer needed
+        return np.concatenate(parts)
 
     def _coded(self, name: str) -> tuple[npt.NDArray[np.int32], list[str]]:
         """Return the codes of all rows of a string column, and the levels of all batches that they refer to."""
-        at, known = self.place(name)[1], dict[str, int]()
-        columns = zip(self._parts("codes", at), self.batches, strict=True)
-        parts = [recode(codes, rows.levels(at), known) for codes, rows in columns]
+        at, known, parts = self.place(name)[1], dict[str, int](), []
+        for rows in self.batches:
+            parts.append(recode(rows.column("codes", at), rows.levels(at), known))
+            rows.release()  # the levels are in the file too
         return np.concatenate(parts), list(known)
 
     def release(self) -> None:

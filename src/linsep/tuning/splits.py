@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,8 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import check_random_state
 
-from linsep.arrays import IntArray
+from linsep.arrays import BoolArray, IntArray
+from linsep.data.entrance.coded_labels import CodedLabels
 from linsep.errors import BadInput
 
 LEAVE_ONE_OUT = "loo-approximate"
@@ -93,7 +95,7 @@ class Splits:
 
 
 def make(
-    y: npt.NDArray[Any],
+    y: npt.NDArray[Any] | CodedLabels,
     *,
     cv: Any,
     validation: Any,
@@ -114,7 +116,8 @@ def make(
         part = _split(rows, y[rows], _share("validation", validation), classifier, seed)
         pairs: Sequence[tuple[IntArray, IntArray]] = [part]
     else:
-        rest, mine = (None, y) if held_out is None else (rows, y[rows])
+        rest = None if held_out is None else rows
+        mine = np.asarray(y if rest is None else y[rest])
         if (fold := _stratified_folds(mine, cv, classifier, seed)) is not None:
             return Splits((), held_out, rest, fold)
         own = None if groups is None else np.asarray(groups)[rows]
@@ -199,25 +202,65 @@ def _numbers(rows: IntArray, at: Any) -> IntArray:
 
 
 def _split(
-    rows: IntArray, y: npt.NDArray[Any], share: float, classifier: bool, seed: int | None
+    rows: IntArray, y: Any, share: float, classifier: bool, seed: int | None
 ) -> tuple[IntArray, IntArray]:
     """Split off a random fraction of the rows, stratified by class; return the remaining rows and the part."""
     if classifier:
-        labels, counts = np.unique(y, return_counts=True)
-        if len(labels) > 1 and counts.min() < 2:
-            rare = ", ".join(repr(label) for label in labels[counts < 2][:5].tolist())
-            raise BadInput(
-                f"{int((counts < 2).sum())} of {len(labels)} classes have only one row ({rare}), but both "
-                "sides of a split need one: add rows, leave these classes out, hold out no rows, or "
-                "predict numbers instead of classes."
-            )
+        part = _stratified_part(y, share, check_random_state(seed or 0))
+        return rows[~part], rows[part]
     try:
-        a, b = train_test_split(
-            rows, test_size=share, stratify=y if classifier else None, random_state=seed or 0
-        )
+        a, b = train_test_split(rows, test_size=share, random_state=seed or 0)
     except ValueError as error:
         raise BadInput(f"no part of {share:g} of the rows can be set aside: {error}") from error
     return np.sort(a), np.sort(b)
+
+
+def _stratified_part(y: Any, share: float, rng: Any) -> BoolArray:
+    """Return the mask of the part that scikit-learn's ``train_test_split(stratify=y)`` splits off.
+
+    scikit-learn holds about 90 bytes per row meanwhile, lists of Python integers among them; here it is at most 26.
+    """
+    if not isinstance(y, CodedLabels):
+        y = CodedLabels(*np.unique(y, return_inverse=True))
+    present = np.flatnonzero(y.counts())
+    counts = y.counts()[present]
+    rare = y.classes[present[counts < 2]].tolist()
+    if rare and len(counts) > 1:
+        raise BadInput(
+            f"{len(rare)} of {len(counts)} classes have only one row ({', '.join(map(repr, rare[:5]))}), but both "
+            "sides of a split need one: add rows, leave these classes out, hold out no rows, or "
+            "predict numbers instead of classes."
+        )
+    n_part = math.ceil(share * len(y))
+    if min(n_part, len(y) - n_part) < len(counts):
+        raise BadInput(
+            f"no part of {share:g} of the rows can be set aside: {_count(len(y))} of {len(counts)} classes would be "
+            f"split into {len(y) - n_part} and {n_part}, and each side needs a row of every class."
+        )
+    kept = _proportional_counts(counts, len(y) - n_part, rng)
+    taken = _proportional_counts(counts - kept, n_part, rng)
+    part = np.zeros(len(y), bool)
+    by_class = np.split(np.argsort(y.codes, kind="stable"), np.cumsum(counts)[:-1])
+    for mine, stay, go in zip(by_class, kept, taken, strict=True):
+        part[mine[rng.permutation(len(mine))[stay : stay + go]]] = True
+    return part
+
+
+def _proportional_counts(counts: IntArray, draws: int, rng: Any) -> IntArray:
+    """Divide ``draws`` rows among the classes in proportion to their counts; ties of the remainders are drawn."""
+    exact = counts / counts.sum() * draws
+    found = np.floor(exact)
+    remainder = exact - found
+    missing = int(draws - found.sum())
+    for value in np.unique(remainder)[::-1]:
+        if missing <= 0:
+            break
+        tied = np.flatnonzero(remainder == value)
+        chosen = rng.choice(tied, size=min(len(tied), missing), replace=False)
+        found[chosen] += 1
+        missing -= len(chosen)
+    chosen_counts: IntArray = found.astype(np.int64)
+    return chosen_counts
 
 
 def _share(name: str, given: Any) -> float:

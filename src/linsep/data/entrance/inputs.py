@@ -18,6 +18,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from linsep.arrays import FloatArray
+from linsep.data.entrance.coded_labels import CodedLabels
 from linsep.data.entrance.dataframes import Names, open_frame
 from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.sparse_rows import to_csr
@@ -143,9 +144,10 @@ def validate_new_rows(model: Any, X: Any) -> Any:
     return values.astype(np.float32) if is_bfloat16(values) else values
 
 
-def column(y: Any, n: int, owner: str) -> npt.NDArray[Any]:
-    """Return the target y as a 1-D array with one entry for each of the n rows of X."""
-    values = y if type(y) is np.ndarray and y.ndim == 1 else _as_column(y, owner)
+def column(y: Any, n: int, owner: str) -> Any:
+    """Return the target y as a 1-D array, or as coded labels, with one entry for each of the n rows of X."""
+    plain = type(y) in (np.ndarray, CodedLabels) and y.ndim == 1
+    values = y if plain else _as_column(y, owner)
     if len(values) != n:
         raise BadInput(
             "Found input variables with inconsistent numbers of samples: "

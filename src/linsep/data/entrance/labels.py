@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
+from linsep.data.entrance.coded_labels import CodedLabels
 from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.inputs import LARGEST_WEIGHT, column, is_missing
 from linsep.errors import BadInput
@@ -69,9 +70,17 @@ def encode_any(y: Any, n: int, owner: str) -> Labels:
     return _encode(column(y, n, owner))
 
 
-def classes_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def classes_of(values: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[Any]:
     """Return the distinct labels, sorted."""
     return _encode(values).classes
+
+
+def code_strings(y: npt.NDArray[Any]) -> npt.NDArray[Any] | CodedLabels:
+    """Return labels that are strings as codes, which take less memory; other labels as they are."""
+    if y.dtype.kind != "O":
+        return y
+    known = _encode_objects(y)
+    return CodedLabels(known.classes, known.codes)
 
 
 def refuse_one_class(classes: npt.NDArray[Any], owner: str) -> None:
@@ -87,8 +96,9 @@ def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
     """Encode the labels of n rows with the classes of a fitted model; raise for a new class."""
     labels = encode_any(y, n, owner)
     moved = positions_in(classes, labels.classes)
-    codes = moved[labels.codes.astype(np.intp)]
-    return Labels(classes, codes == 1 if len(classes) == 2 else codes)
+    if len(classes) == 2:  # so there are at most two codes, False and True
+        return Labels(classes, np.where(labels.codes, moved[-1] == 1, moved[0] == 1))
+    return Labels(classes, moved[labels.codes.astype(np.intp)])
 
 
 def positions_in(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> IntArray:
@@ -189,7 +199,9 @@ def _encode_two(y: npt.NDArray[Any]) -> Labels | None:
     return Labels(y.take((low, high)), signs=signs)
 
 
-def _encode(y: npt.NDArray[Any]) -> Labels:
+def _encode(y: npt.NDArray[Any] | CodedLabels) -> Labels:
+    if isinstance(y, CodedLabels):
+        return _encode_codes(y)
     if (two := _encode_two(y)) is not None:
         return two
     kind = y.dtype.kind
@@ -211,6 +223,16 @@ def _encode(y: npt.NDArray[Any]) -> Labels:
         f"Unknown label type: {y.dtype}. Class labels must be strings, integers or booleans; "
         "convert y, for instance with y.astype(str)."
     )
+
+
+def _encode_codes(y: CodedLabels) -> Labels:
+    present = np.flatnonzero(y.counts())
+    if len(present) <= 2:
+        codes = y.codes == present[1] if len(present) == 2 else np.zeros(len(y), bool)
+        return Labels(y.classes[present], codes)
+    place = np.zeros(len(y.classes), np.int64)
+    place[present] = np.arange(len(present))
+    return Labels(y.classes[present], place[y.codes])
 
 
 def _encode_numbers(y: npt.NDArray[Any]) -> Labels:

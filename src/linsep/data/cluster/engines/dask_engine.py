@@ -59,7 +59,8 @@ class DaskEngine(Engine):
             columns = tuple([column[i] for i in among] for column in columns)
         keys = self._keys(what, numbers)
         if not any(_lazy(value) for column in columns for value in column[:1]):
-            futures: list[Any] = self.client.map(fn, *columns, key=keys, pure=False, **common)
+            with _large_graphs():
+                futures: list[Any] = self.client.map(fn, *columns, key=keys, pure=False, **common)
             return futures
         from dask.delayed import delayed  # noqa: PLC0415
 
@@ -69,10 +70,8 @@ class DaskEngine(Engine):
         return self._compute(lazily)
 
     def _compute(self, lazily: list[Any]) -> list[Any]:
-        """Submit lazy values and return futures, without Dask's warning for graphs that contain large arrays."""
-        import dask  # noqa: PLC0415
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+        """Submit lazy values and return futures."""
+        with _large_graphs():
             futures: list[Any] = self.client.compute(lazily)
         return futures
 
@@ -85,12 +84,14 @@ class DaskEngine(Engine):
         keys = self._keys(what, self.numbers)
         submit = self.client.submit
         pairs = zip(values, keys, strict=True)
-        return [submit(same, value, key=key, pure=False) for value, key in pairs]
+        with _large_graphs():
+            return [submit(same, value, key=key, pure=False) for value, key in pairs]
 
     def share(self, what: str, value: Any) -> list[Any]:
         if not isinstance(value, bytes) or len(value) > LARGE:
             (key,) = self._keys(what, [0])
-            value = self.client.submit(same, value, key=key, pure=False)
+            with _large_graphs():
+                value = self.client.submit(same, value, key=key, pure=False)
         return [value] * len(self.numbers)
 
     def keep(self, column: list[Any], numbers: Sequence[int]) -> list[Any]:
@@ -191,6 +192,13 @@ class DaskEngine(Engine):
         if self.client.status != "running":
             return ClusterError(f"The Dask client was closed during the fit: {error}")
         return ClusterError(f"The cluster failed: {type(error).__name__}: {error}")
+
+
+def _large_graphs() -> Any:
+    """Return the context in which Dask does not warn of graphs that contain large arrays."""
+    import dask  # noqa: PLC0415
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
 
 
 def same(value: Any) -> Any:
