@@ -22,10 +22,15 @@ def overlapping_classes(n, d, noise):
 
 @pytest.mark.parametrize(
     ("after", "gap", "warm"),
-    [("interior", 0.9, True), ("sifting", 5e-4, True), ("sifting", 0.1, False)],
+    [
+        ("interior", 0.1, True),
+        ("interior", 0.9, False),
+        ("sifting", 5e-4, True),
+        ("sifting", 0.1, False),
+    ],
 )
 def test_start_after_ascent(monkeypatch, after, gap, warm):
-    """Interior point starts where ascent stopped; sifting only if ascent was nearly done."""
+    """The next method starts where ascent stopped if that is near; sifting needs to be nearer."""
     problem = overlapping_classes(300, 40, 3.0)
     starts = []
     monkeypatch.setattr(plan, "_after_ascent", lambda problem, stop: [after])

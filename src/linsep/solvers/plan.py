@@ -48,8 +48,8 @@ MAX_SHORT_STEPS = 6  # short Newton steps before an interior point method takes 
 # Predicted number of remaining quasi-Newton steps above which conjugate gradients need fewer passes. The second value
 # is for clusters, where each of their products is a round.
 LONGEST, LONGEST_FEW = 60.0, 200.0
-# Largest relative gap of ascent at which its solution is a good start for the next method; Newton's methods: 0.3.
-GOOD_START = {"interior": math.inf, "sifting": 1e-3}
+# Largest relative gap of ascent at which its solution is a good start for the next method, and for sifting.
+GOOD_START, GOOD_START_SIFTING = 0.3, 1e-3
 
 
 class Relay:
@@ -211,7 +211,7 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     if by_products:
         if relay.run(gram_reduction.solve_smooth, theta) is not Status.WORKING_PRECISION:
             return relay.solution
-    near = relay.gap <= GOOD_START.get(name, 0.3)
+    near = relay.gap <= (GOOD_START_SIFTING if name == "sifting" else GOOD_START)
     relay.run(_AFTER_ASCENT[name], relay.point if near else theta)
     return relay.solution
 
