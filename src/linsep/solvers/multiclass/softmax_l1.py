@@ -47,6 +47,7 @@ class _Point:
     base: FloatArray
     step: FloatArray
     sums: FloatArray | None = None  # sums of the closing pass
+    limit: LimitReached | None = None  # the limit of the user that ended the method
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -80,6 +81,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 if run.close(W, dual, found.sums):
                     status = Status.CERTIFIED
                     break
+                if found.limit is not None:
+                    raise found.limit
                 last = run.trace[-1]
                 relative = min(0.3, (last.primal - last.dual) / max(last.primal, 1e-300))
                 score = np.abs(run.last_sums[4 + 2 * k :][: d * k].reshape(d, k)).max(axis=1)
@@ -158,7 +161,7 @@ def _solve_on(
         out[chosen], out[-1] = part[:-1], part[-1]
         return out
 
-    return _Point(full(found.W), full(found.base), full(found.step))
+    return _Point(full(found.W), full(found.base), full(found.step), limit=found.limit)
 
 
 class _ProxNewton:
@@ -239,7 +242,13 @@ class _ProxNewton:
         return D, -(float(np.vdot(g, D)) + self.l1 * grown)
 
     def solve(self, tol: float) -> _Point:
-        """Solve until the relative gap on these features is at most tol, or there is no progress."""
+        """Solve until the relative gap on these features is at most tol, or up to a limit of the user."""
+        try:
+            return self._iterate(tol)
+        except LimitReached as limit:
+            return _Point(self.W, self.W, np.zeros_like(self.W), limit=limit)
+
+    def _iterate(self, tol: float) -> _Point:
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):
