@@ -13,7 +13,7 @@ from linsep import verify
 FAILED = (48, 104, 133, 145, 159, 161, 171, 257, 400)
 
 # Losses that couple the classes: 189, 248 and 442, Crammer-Singer on columns in their own units, were not certified;
-# 2012 and 2373, softmax with L1, ended at the first step and at an objective of 3e73.
+# 2012 and 2373, softmax with L1, ended at a saturated point and where the model was not definite.
 FAILED_COUPLED = (189, 248, 442, 2012, 2373)
 
 

@@ -187,3 +187,14 @@ def test_the_hinge_takes_an_elastic_net():
     X, y = classes(load_iris)
     model = LinearClassifier("hinge", l1_ratio=0.5).fit(X, y == 1)
     assert model.certificate_.certified and model.solver_ == "absolute-rows"
+
+
+def test_a_limit_returns_the_last_point_and_not_the_start():
+    X, y = load_iris(return_X_y=True)
+    objectives = []
+    for passes in (5, 12, 20):
+        model = LogisticRegression(100.0, l1_ratio=1.0, max_passes=passes)
+        with pytest.warns(ConvergenceWarning):
+            objectives.append(model.fit(X, y).certificate_.primal)
+    assert objectives[1] < 0.5 * objectives[0]
+    assert objectives[2] < objectives[1]

@@ -91,7 +91,9 @@ def direction(
     return delta
 
 
-def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool) -> FloatArray:
+def minimise(
+    S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool, sweeps: int = SWEEPS
+) -> FloatArray:
     """Return the minimiser x of q'(x - w) + (x - w)'S(x - w)/2 + l1 |x|_1.
 
     Coordinate descent finds the support, and linear solves on it make x exact (feature-sign search: Lee, Battle, Raina
@@ -101,11 +103,11 @@ def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool
     full = S @ w - q  # the gradient of the quadratic at x is S x - full
     x = w.copy()
     if not exact:
-        _kernels.quadratic_cd(S, l1, 1e-3 * np.sqrt(l1), SWEEPS, x, q.copy())
+        _kernels.quadratic_cd(S, l1, 1e-3 * np.sqrt(l1), sweeps, x, q.copy())
         return x
     for _ in range(MAX_DESCENT_ROUNDS):
         slope = S @ x - full
-        settled = _kernels.quadratic_cd(S, l1, 1e-7 * np.sqrt(l1), SWEEPS, x, slope)
+        settled = _kernels.quadratic_cd(S, l1, 1e-7 * np.sqrt(l1), sweeps, x, slope)
         on = _on_support(S, full, x, l1)
         rest = np.abs(full - S[:, on] @ x[on])
         rest[on] = 0.0

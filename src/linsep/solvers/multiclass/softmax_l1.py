@@ -34,6 +34,8 @@ MAX_ROUNDS = 60
 MAX_STEPS = 60
 CLOSING_DECREASE = 0.05  # predicted decrease, relative to P, below which the gap may have closed
 FINE = 1e-13  # decrease, relative to P, that is rounding noise
+# After a step that reduces P by less than this factor, the sweeps over a model double, up to the largest number.
+_SLOW, _MOST_SWEEPS = 0.8, 400
 _TINY = 1e-12  # relative increase of the diagonal of the model, for dependent features
 # Curvature added to the model where its steps do not decrease P, in units of sum (x - mu)^2.
 _LEAST_DAMPING, _DAMPING_GROWTH, _MOST_DAMPING = 1e-12, 100.0, 1.0
@@ -45,6 +47,7 @@ class _Point:
     base: FloatArray
     step: FloatArray
     sums: FloatArray | None = None  # sums of the closing pass
+    limit: LimitReached | None = None  # the limit of the user that ended the method
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -78,6 +81,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 if run.close(W, dual, found.sums):
                     status = Status.CERTIFIED
                     break
+                if found.limit is not None:
+                    raise found.limit
                 last = run.trace[-1]
                 relative = min(0.3, (last.primal - last.dual) / max(last.primal, 1e-300))
                 score = np.abs(run.last_sums[4 + 2 * k :][: d * k].reshape(d, k)).max(axis=1)
@@ -150,7 +155,8 @@ def _solve_on(
     found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check, centre).solve(tol)
     problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)
     rows.close()
-    return _Point(*(embed(part, chosen, data.d) for part in (found.W, found.base, found.step)))
+    parts = (embed(part, chosen, data.d) for part in (found.W, found.base, found.step))
+    return _Point(*parts, limit=found.limit)
 
 
 class _ProxNewton:
@@ -168,6 +174,7 @@ class _ProxNewton:
         self.remote = problem.data.location is Location.CLUSTER
         if self.remote:
             problem.expect_hessian(self.mu)
+        self.sweeps = prox_newton.SWEEPS
         self.damping, self.squares = 0.0, self._centred_squares()
         self.value, self.g = self._at(W)
 
@@ -220,7 +227,7 @@ class _ProxNewton:
         S[at, at] += _TINY * np.where(S[at, at] > 0.0, S[at, at], squares) + self.damping * squares
         q = gw - cross @ (inverse @ g[-1])
         w = np.ascontiguousarray(W[:-1].T.ravel())
-        x = prox_newton.minimise(S, q, w, self.l1, exact)
+        x = prox_newton.minimise(S, q, w, self.l1, exact, self.sweeps)
         D = np.zeros_like(W)
         D[:-1] = (x - w).reshape(k, -1).T
         D[-1] = -inverse @ (g[-1] + cross.T @ (x - w)) - mu @ D[:-1]
@@ -230,13 +237,20 @@ class _ProxNewton:
         return D, -(float(np.vdot(g, D)) + self.l1 * grown)
 
     def solve(self, tol: float) -> _Point:
-        """Solve until the relative gap on these features is at most tol, or there is no progress."""
+        """Solve until the relative gap on these features is at most tol, or up to a limit of the user."""
+        try:
+            return self._iterate(tol)
+        except LimitReached as limit:
+            return _Point(self.W, self.W, np.zeros_like(self.W), limit=limit)
+
+    def _iterate(self, tol: float) -> _Point:
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):
             self.check()
             D, decrease = self.step(exact)
-            near = decrease <= CLOSING_DECREASE * self.value
+            before = self.value
+            near = decrease <= CLOSING_DECREASE * before
             if near and exact:
                 trial = self.W + D
                 sums = self.problem.closing(trial, Linearised(self.W, D))
@@ -257,6 +271,8 @@ class _ProxNewton:
                 continue
             self.damping = self.damping / _DAMPING_GROWTH if self.damping > _LEAST_DAMPING else 0.0
             stalls += decrease <= FINE * self.value
+            if self.value > _SLOW * before:
+                self.sweeps = min(2 * self.sweeps, _MOST_SWEEPS)
             exact = exact or near
             if not np.isfinite(least):
                 best = _Point(self.W, self.W, np.zeros_like(self.W))
