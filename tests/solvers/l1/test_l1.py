@@ -498,3 +498,21 @@ def test_a_time_limit_during_the_central_path_keeps_the_point_of_descent(monkeyp
     theta = np.ascontiguousarray(found.W[:, 0])
     value = prox_newton.total(problem, theta, problem.value_gradient(theta)[0])
     assert value < 0.5 * null_model(problem)[1]
+
+
+def test_the_central_path_takes_over_after_two_unfinished_calls(monkeypatch):
+    """With a squared hinge on nearly separable rows, prox-Newton may need hundreds of steps."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 30))
+    data = Memory(X, np.where(X @ rng.standard_normal(30) > 0.0, 1.0, -1.0), None, None)
+    calls, full = [], prox_newton.solve
+
+    def three_steps(problem, theta, tol, check, steps=3, mu=None):
+        calls.append(problem.data.n)
+        return full(problem, theta, tol, check, min(steps, 3), mu)
+
+    monkeypatch.setattr(working_set.prox_newton, "solve", three_steps)
+    problem = Problem(SquaredHinge(), ElasticNet(1e3, 1.0), data)
+    found = working_set.solve(problem, np.zeros(31), Stop(1e-6))
+    assert calls.count(400) == working_set.CALLS
+    assert found.status is Status.CERTIFIED

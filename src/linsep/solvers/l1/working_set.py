@@ -41,6 +41,7 @@ CHEAP_ROW = 40  # entries of a short row
 FIRST, FIRST_FEW = 40, 400  # smallest first working set; the second on a cluster
 MAX_ROUNDS = 60
 CURVED = 0.5  # mean curvature, relative to its bound, below which a Newton model is unreliable
+CALLS = 2  # unfinished calls of prox-Newton before the central path takes over
 FEW_STEPS = 20  # Newton steps before the central path is tried
 
 
@@ -128,16 +129,13 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     if not whole and _by_columns(run, coordinate.HESSIANS if tall else np.inf):
         return True
     straight = problem.loss.straight_tails
-    if (tall or straight or _fits_hessian(problem)) and _by_hessians(run, seed, whole):
-        return True
     # If hardly any row has curvature, Newton steps are short; and dependent columns cost a Hessian more digits than
     # coordinate descent.
-    if (
-        (whole or _fits_hessian(problem))
-        and not straight
-        and interior_l1.applies(problem)
-        and _follow(run)
-    ):
+    then_path = (whole or _fits_hessian(problem)) and not straight and interior_l1.applies(problem)
+    calls = CALLS if then_path else MAX_ROUNDS
+    if (tall or straight or _fits_hessian(problem)) and _by_hessians(run, seed, whole, calls):
+        return True
+    if then_path and _follow(run):
         return True
     return tall and not _fits_hessian(problem) and coordinate.solve(run, run.best[1])
 
@@ -152,8 +150,11 @@ def _mostly_support(run: Run[Problem]) -> bool:
     return 2 * int(np.count_nonzero(score > problem.penalty.l1)) >= data.d
 
 
-def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
-    """Run prox-Newton on working sets, or on all features if ``whole``; return whether the gap closed."""
+def _by_hessians(run: Run[Problem], seed: int, whole: bool, unfinished: int = MAX_ROUNDS) -> bool:
+    """Run prox-Newton on working sets, or on all features if ``whole``; return whether the gap closed.
+
+    It also ends after so many ``unfinished`` calls, which took all steps of prox-Newton.
+    """
     problem, tol = run.problem, run.stop.tol
     assert run.best is not None
     theta = run.best[1]
@@ -174,6 +175,9 @@ def _by_hessians(run: Run[Problem], seed: int, whole: bool) -> bool:
         )
         if run.close(theta, linearised(base, step), found.sums if every else None):
             return True
+        unfinished -= not np.isfinite(found.gap)
+        if not unfinished:
+            break
         score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
         gap = run.trace[-1].primal - run.trace[-1].dual
         primal = run.trace[-1].primal
