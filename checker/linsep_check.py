@@ -1510,14 +1510,17 @@ def exact_fit(problem, high, tol):
     """At most twice the losses of any constant model, if those of this one are nothing beside it; else 0.
 
     They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of that bound.
-    That asks for a loss that can be 0, and features without a penalty. The scores that linsep computes err by up to
-    (d + 16) 2^-53 (|x|.|w| + |b| + |offset|), and four times that is taken for 0. Around the mean b of the targets the
-    losses of some rows rise with b, and those of the others fall: no constant loses less than the smaller of the two
-    sums. Without an intercept there is one constant model, 0.
+    That asks for a loss that can be 0, and a fit by features without a penalty alone. The scores that linsep computes
+    err by up to (d + 16) 2^-53 (|x|.|w| + |b| + |offset|), and four times that is taken for 0. Around the mean b of the
+    targets the losses of some rows rise with b, and those of the others fall: no constant loses less than the smaller
+    of the two sums. Without an intercept there is one constant model, 0.
     """
-    penalised = problem.C is not None and all(problem.penalty.p)
-    if isinstance(problem, Classes) or problem.loss.transcendental or penalised:
+    if isinstance(problem, Classes) or problem.loss.transcendental:
         return ZERO
+    if problem.C is not None:
+        factors = problem.penalty.p
+        if all(factors) or any(p and x for p, x in zip(factors, problem.W[0])):
+            return ZERO
     C = ONE if problem.C is None else problem.C
     most, sides = ZERO, [ZERO, ZERO]
     w, loss, total = problem.W[0], problem.loss, sum(problem.s)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from linsep.certificates.exact import exact_objective
+from linsep.certificates.local import fits_without_penalty
 from linsep.certificates.optimality import Optimality, combine, relative
 from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
 from linsep.certificates.relaxed import relaxations
@@ -171,7 +172,7 @@ def inconsistency(claim: Optimality, part: Part) -> str | None:
 
 def _broken_identity(claim: Optimality, part: Part) -> str | None:
     """Describe which field of a finite claim does not follow from the others, or return None."""
-    lam, unpenalised = part.penalty.modulus, part.penalty.unpenalised(part.X.shape[1]).any()
+    lam, unpenalised = part.penalty.modulus, fits_without_penalty(part.penalty, part.W)
     slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
     slack += _UNDERFLOW
     excess = claim.gap - (claim.primal - claim.dual)

@@ -25,7 +25,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import SQUARE_UNDERFLOW, BoundedSums
-from linsep.certificates.local import constant_loss
+from linsep.certificates.local import constant_loss, fits_without_penalty
 from linsep.certificates.metric import ROUNDING_FACTOR
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.precise import precise_sums
@@ -173,6 +173,7 @@ def _assemble(
     primal = sums.loss + value
     rounding = sums.terms_error + 2.0 * score_share(d) * value
     rounding += SQUARE_UNDERFLOW * (d * float(penalty.ridge.max()) + 1.0)
+    exact = exact and fits_without_penalty(penalty, part.W)
     interpolates = exact and primal <= rounding and _fits_exactly(part, primal + rounding)
     bound = 0.0
     if (point is None or point.proven) and penalty.full_precision:

@@ -40,6 +40,7 @@ from linsep.certificates.rows import DoubledRows, Evaluation, Rows, row_curvatur
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
+from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 
 #: Largest number of unknowns for which the Hessian is formed.
@@ -160,6 +161,12 @@ def exact_fit(loss: Loss, part: Rows, at: Evaluation, tol: float) -> bool:
     vectors = part.sigma, part.offset, part.weight
     most = tol * EXACT_FIT * constant_loss(loss, *vectors, part.fit_intercept)
     return at.primal + at.rounding <= most
+
+
+def fits_without_penalty(penalty: ElasticNet, W: FloatArray) -> bool:
+    """Return whether there is no penalty on any nonzero coefficient, and some feature has none."""
+    free = penalty.unpenalised(len(W) - 1)
+    return penalty.absent or (bool(free.any()) and not W[:-1][~free].any())
 
 
 def constant_loss(

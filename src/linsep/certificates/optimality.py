@@ -11,8 +11,8 @@ from linsep.notebook import facts_table
 
 Kind = Literal["dual", "local", "exact"]
 
-#: Where features have no penalty, a fit is exact if its objective is at most tol times this fraction of every constant
-#: model's.
+#: If only features without a penalty are used, a fit is exact if its objective is at most tol times this fraction of
+#: every constant model's.
 EXACT_FIT = 1e-6
 #: Factor that covers the roundings of the last few operations.
 _ROUNDING_FACTOR = 1.0 + 2.0**-51

@@ -26,7 +26,7 @@ from linsep.certificates.exact.dual import Rows, Target, candidates, sums_with_z
 from linsep.certificates.exact.group import GroupTerms
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
-from linsep.certificates.local import constant_loss
+from linsep.certificates.local import constant_loss, fits_without_penalty
 from linsep.certificates.optimality import EXACT_FIT, Optimality
 from linsep.certificates.recheck import Dual, Part
 from linsep.exact.budget import OverBudget
@@ -68,8 +68,9 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
     rows, terms = _rows_of(part), _terms_of(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    free = bool(penalty.unpenalised(part.X.shape[1]).any())
-    small = free and _exact_fit(rows, primal.high / terms.C, tol, part.fit_intercept)
+    small = fits_without_penalty(penalty, part.W) and _exact_fit(
+        rows, primal.high / terms.C, tol, part.fit_intercept
+    )
     if primal.high > 0 and not (small and primal.high <= goal.gap):
         with suppress(OverBudget):
             for found in terms.bounds(rows, part.dual, part.fit_intercept):

@@ -155,8 +155,8 @@ def _solve_on(
     found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check, centre).solve(tol)
     problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)
     rows.close()
-    parts = (embed(part, chosen, data.d) for part in (found.W, found.base, found.step))
-    return _Point(*parts, limit=found.limit)
+    full = [embed(part, chosen, data.d) for part in (found.W, found.base, found.step)]
+    return _Point(full[0], full[1], full[2], limit=found.limit)
 
 
 class _ProxNewton:
