@@ -5,6 +5,7 @@
 #include "bindings/types.hpp"
 #include "core/helper_thread.hpp"
 #include "dual/ascent.hpp"
+#include "sums/closed_values.hpp"
 
 namespace linsep::python {
 namespace {
@@ -104,6 +105,14 @@ void set_number(PyAscent& ascent, T value) {
 double sampled_mean_of(const PyRows& x, const PyTargets& t) {
     t.match(x);
     return sampled_mean(*table, x.rows, t.view);
+}
+
+std::tuple<double, double> closed_values_of(View sums, View theta, double lam, bool intercept) {
+    const int64_t d = length(theta) - 1;
+    need(d >= 0 && lam > 0.0, "theta has d + 1 entries, lam is positive");
+    need(length(sums) == 8 + 2 * d, "sums has 8 + 2 d entries");
+    const ClosedValues found = closed_values(sums.data(), theta.data(), d, 0.0, lam, intercept);
+    return {found.primal, found.dual};
 }
 
 void class_sums(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, Out norms, Out out) {
@@ -271,6 +280,8 @@ void bind_dual(nb::module_& m) {
     m.def(
         "kept_share", [](const PyRows& x) { return kept_share(x.rows); }, "rows"_a,
         "Share of nonzero numbers in a sample of dense rows.");
+    m.def("closed_values", &closed_values_of, "sums"_a, "theta"_a, "lam"_a, "intercept"_a,
+          "Primal and dual value from the sums of `closing`, without a rounding allowance.");
     m.def("dual_cd", &dual_cd, "rows"_a, "targets"_a, "loss"_a, "k0"_a, "k1"_a, "order"_a, "bucket"_a, "list"_a.none(),
           "far"_a, "lam"_a, "stiffness"_a, "norms"_a, "u"_a, "z"_a, "b"_a, "theta"_a, "state"_a,
           "along"_a.none() = nb::none(), "centre"_a = 0.0, "two"_a = false,

@@ -1,9 +1,9 @@
 // Primal and dual value from the sums of a closing pass, without the rounding bound (src/linsep/problem/duality.py).
 #pragma once
-#include "core/simd.hpp"
+#include <cstdint>
 
-namespace linsep::LINSEP_ARCH {
-namespace {
+namespace linsep {
+namespace {  // one copy for each instruction set
 
 struct ClosedValues {
     double primal, dual;
@@ -12,12 +12,12 @@ struct ClosedValues {
 
 // Penalty l1 |w|_1 + l2/2 |w|^2. The dual point is made feasible for an intercept by scaling down the side with the
 // larger mass, and without l2 by scaling down all of it until |v_j| <= l1.
-inline ClosedValues closed_values(const double* sums, const double* theta, i64 d, double l1, double l2,
+inline ClosedValues closed_values(const double* sums, const double* theta, std::int64_t d, double l1, double l2,
                                   bool intercept) {
     const double plus = intercept && sums[3] > sums[4] ? sums[4] / sums[3] : 1.0;
     const double minus = intercept && sums[4] > sums[3] ? sums[3] / sums[4] : 1.0;
     double most = l1, squares = 0, penalty = 0;
-    for (i64 j = 0; j < d; ++j) {
+    for (std::int64_t j = 0; j < d; ++j) {
         const double v = __builtin_fabs(plus * sums[8 + j] + minus * sums[8 + d + j]), over = v > l1 ? v - l1 : 0.0;
         most = v > most ? v : most;
         squares += over * over;
@@ -28,4 +28,4 @@ inline ClosedValues closed_values(const double* sums, const double* theta, i64 d
 }
 
 }  // namespace
-}  // namespace linsep::LINSEP_ARCH
+}  // namespace linsep

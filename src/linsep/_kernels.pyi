@@ -389,6 +389,11 @@ def sampled_mean(rows: Rows, targets: Targets) -> float:
 def kept_share(rows: Rows) -> float:
     """Share of nonzero numbers in a sample of dense rows."""
 
+def closed_values(sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lam: float, intercept: bool) -> tuple[float, float]:
+    """
+    Primal and dual value from the sums of `closing`, without a rounding allowance.
+    """
+
 def dual_cd(rows: Rows, targets: Targets, loss: Loss, k0: int, k1: int, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], bucket: int, list: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')] | None, far: float, lam: float, stiffness: float, norms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], state: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], along: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, centre: float = 0.0, two: bool = False) -> None:
     """
     Visit the buckets order[k0:k1] of `bucket` entries of the list each (of all rows, if None); move u, z, b, theta = (w, b0) and state = (e, slack, largest slope, f). Entries of the list below 0 have left it.

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.losses import Loss
 from linsep.problem import Problem
@@ -45,6 +46,11 @@ def work(shape: Shape) -> Work:
     return {"native calls": 1.0, "visits": float(shape.n), visited: shape.kept * shape.entries}
 
 
+def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Return primal and dual value from the sums of a closing pass, as ``primal_dual`` in run.py does."""
+    return _kernels.closed_values(sums, theta, problem.lam, problem.fit_intercept)
+
+
 def solve(
     problem: Problem,
     theta: FloatArray,
@@ -59,7 +65,7 @@ def solve(
     predicted (status WORKING_PRECISION). In the last case W is a good start for Newton's method if the gap, recorded in
     the last line of the trace, is below 0.3 of the objective.
     """
-    run = Run(problem, stop)
+    run = Run(problem, stop, _gap)
     ascent = Ascent(problem, theta, seed, stop.tol)
     native, closed_at = ascent.native, 0
     native.budget = budget
