@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import linsep
 from linsep import LinearClassifier, LinearRegressor, SGDClassifier, losses, path, tune, verify
 from linsep.certificates import Optimality, loss_factor
-from linsep.errors import BadInput, Refused, SeparableData
+from linsep.errors import BadInput, ConvergenceWarning, Refused, SeparableData
 from linsep.losses import LOGISTIC_BASE_2, Hinge, Logistic, Scaled, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.solvers import SOLVERS
@@ -305,3 +305,15 @@ class TestCertificate:
         factor = loss_factor(Scaled(Hinge(), 0.3), ElasticNet(0.7))
         claim = replace(self.claim(Fraction(2), Fraction(1)), gap=math.inf, certified=False)
         assert not factor.certificate(claim, 1e-6).certified
+
+
+def test_an_objective_out_of_range_stays_uncertified():
+    """Squares of 1e-160 underflow: neither a relative gap nor an error of w of 0 may be claimed."""
+    x, t = np.arange(12.0)[:, None], 1e-160 * np.sin(np.arange(12.0))
+    loss = Scaled(losses.Squared(), 26973.465631903226)
+    for l1_ratio in (0.0, 0.01):
+        model = LinearRegressor(loss, C=0.7578733903801788, l1_ratio=l1_ratio)
+        with pytest.warns(ConvergenceWarning, match="range of full float64 precision"):
+            model.fit(x, t)
+        found = model.certificate_
+        assert not found.certified and math.isinf(found.relative_gap) and found.coef_error > 0.0
