@@ -17,6 +17,7 @@ from linsep.certificates import Optimality, loss_factor
 from linsep.errors import BadInput, ConvergenceWarning, Refused, SeparableData
 from linsep.losses import LOGISTIC_BASE_2, Hinge, Logistic, Scaled, SquaredHinge
 from linsep.penalties import ElasticNet
+from linsep.solution import Explicit
 from linsep.solvers import SOLVERS
 from linsep.solvers.grid import gram, hinge, smooth
 from linsep.solvers.grid.problem import HeldOut
@@ -317,3 +318,17 @@ def test_an_objective_out_of_range_stays_uncertified():
             model.fit(x, t)
         found = model.certificate_
         assert not found.certified and math.isinf(found.relative_gap) and found.coef_error > 0.0
+
+
+@pytest.mark.parametrize("c", [1.1931578380862854e-06, 3.0, 2.0**-20])
+def test_dual_variables_of_a_scaled_loss_keep_every_bit(c):
+    """c u / c is not u in float64, and beside columns of 1e9 the last bit of u changes the bound."""
+    factor = loss_factor(Scaled(Hinge(), c), ElasticNet(1.0))
+    u = np.random.default_rng(0).random(1000)
+    back = factor._plain_dual(factor.user_dual(Explicit(u)))
+    rest = np.zeros(1000) if back.rest is None else back.rest
+    apart = [
+        Fraction(a) + Fraction(b) - Fraction(x) for a, b, x in zip(back.u, rest, u, strict=True)
+    ]
+    assert max(map(abs, apart)) <= 2.0**-100
+    assert (back.rest is None) == (c == 2.0**-20)

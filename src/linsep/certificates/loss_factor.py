@@ -93,10 +93,9 @@ class LossFactor(NamedTuple):
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
         u = self.factor * dual.u
-        if dual.rest is None:
-            return Explicit(u)
         lost = dual.u - self._divide_dual(u)  # exact, because the numbers are adjacent
-        return Explicit(u, self.factor * (lost + dual.rest))
+        rest = lost if dual.rest is None else lost + dual.rest
+        return Explicit(u, self.factor * rest if rest.any() else None)
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
         """Convert the records of a trace to the user's units."""
