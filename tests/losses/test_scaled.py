@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import linsep
 from linsep import LinearClassifier, LinearRegressor, SGDClassifier, losses, path, tune, verify
 from linsep.certificates import Optimality, loss_factor
-from linsep.errors import BadInput, Refused, SeparableData
+from linsep.errors import BadInput, ConvergenceWarning, Refused, SeparableData
 from linsep.losses import LOGISTIC_BASE_2, Hinge, Logistic, Scaled, SquaredHinge
 from linsep.penalties import ElasticNet
+from linsep.solution import Explicit
 from linsep.solvers import SOLVERS
 from linsep.solvers.grid import gram, hinge, smooth
 from linsep.solvers.grid.problem import HeldOut
@@ -305,3 +306,29 @@ class TestCertificate:
         factor = loss_factor(Scaled(Hinge(), 0.3), ElasticNet(0.7))
         claim = replace(self.claim(Fraction(2), Fraction(1)), gap=math.inf, certified=False)
         assert not factor.certificate(claim, 1e-6).certified
+
+
+def test_an_objective_out_of_range_stays_uncertified():
+    """Squares of 1e-160 underflow: neither a relative gap nor an error of w of 0 may be claimed."""
+    x, t = np.arange(12.0)[:, None], 1e-160 * np.sin(np.arange(12.0))
+    loss = Scaled(losses.Squared(), 26973.465631903226)
+    for l1_ratio in (0.0, 0.01):
+        model = LinearRegressor(loss, C=0.7578733903801788, l1_ratio=l1_ratio)
+        with pytest.warns(ConvergenceWarning, match="range of full float64 precision"):
+            model.fit(x, t)
+        found = model.certificate_
+        assert not found.certified and math.isinf(found.relative_gap) and found.coef_error > 0.0
+
+
+@pytest.mark.parametrize("c", [1.1931578380862854e-06, 3.0, 2.0**-20])
+def test_dual_variables_of_a_scaled_loss_keep_every_bit(c):
+    """c u / c is not u in float64, and beside columns of 1e9 the last bit of u changes the bound."""
+    factor = loss_factor(Scaled(Hinge(), c), ElasticNet(1.0))
+    u = np.random.default_rng(0).random(1000)
+    back = factor._plain_dual(factor.user_dual(Explicit(u)))
+    rest = np.zeros(1000) if back.rest is None else back.rest
+    apart = [
+        Fraction(a) + Fraction(b) - Fraction(x) for a, b, x in zip(back.u, rest, u, strict=True)
+    ]
+    assert max(map(abs, apart)) <= 2.0**-100
+    assert (back.rest is None) == (c == 2.0**-20)

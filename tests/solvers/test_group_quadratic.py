@@ -48,3 +48,11 @@ def test_condition_numbers_of_1e12(seed):
     assert model.violation(x) <= 1e-9
     for other in x + 1e-3 * rng.normal(size=(50, d)):
         assert model.value(x) <= model.value(other) + 1e-9  # of terms of 1e6
+
+
+def test_a_model_that_overflows_has_no_minimiser():
+    """Features of 1e-310, scaled to unit curvature: the step is refused, not the fit."""
+    penalty = GroupElasticNet(1.0, 1.0, np.ones(3), np.zeros(3, dtype=np.int64))
+    S = np.eye(3)
+    S[0, 2] = S[2, 0] = np.inf
+    assert np.isnan(quadratic.minimise(S, np.ones(3), np.zeros(3), penalty, 1e-9)).all()

@@ -93,10 +93,9 @@ class LossFactor(NamedTuple):
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
         u = self.factor * dual.u
-        if dual.rest is None:
-            return Explicit(u)
         lost = dual.u - self._divide_dual(u)  # exact, because the numbers are adjacent
-        return Explicit(u, self.factor * (lost + dual.rest))
+        rest = lost if dual.rest is None else lost + dual.rest
+        return Explicit(u, self.factor * rest if rest.any() else None)
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
         """Convert the records of a trace to the user's units."""
@@ -109,11 +108,13 @@ class LossFactor(NamedTuple):
             return found
         if not math.isfinite(found.gap):
             return replace(found, tol=tol, certified=False)
+        stated = math.isfinite(found.relative_gap)  # otherwise the objective is out of range
         if self.objective != 1.0:
             found = self._multiply(found)
         elif not self.exact:
             found = self._widen(found)
-        return replace(found, tol=tol, certified=found.relative_gap <= tol)
+        share = found.relative_gap if stated else math.inf
+        return replace(found, relative_gap=share, tol=tol, certified=share <= tol)
 
     def _multiply(self, found: Optimality) -> Optimality:
         """Certificate of c L from that of L."""
@@ -141,7 +142,7 @@ class LossFactor(NamedTuple):
         if math.isfinite(error) and modulus > 0.0:
             apart = 2.0 * lost / modulus
             local = found.kind == "local"
-            error = error + math.sqrt(apart) if local else math.sqrt(error**2 + apart)
+            error = error + math.sqrt(apart) if local else math.hypot(error, math.sqrt(apart))
         return replace(
             found,
             dual=dual,

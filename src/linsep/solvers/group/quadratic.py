@@ -64,11 +64,13 @@ def minimise(
 ) -> FloatArray:
     """Minimise from x to a relative violation of the optimality conditions of at most ``fine``.
 
-    The result is NaN if the model is unbounded below.
+    The result is NaN if the model is unbounded below, or its numbers overflow.
     """
     model = Model(S, c, penalty)
     if not len(x):
         return x
+    if not (np.isfinite(S).all() and np.isfinite(c).all()):
+        return np.full_like(x, math.nan)
     metric = _metric(model)
     steps = GRADIENT_STEPS
     best, least = x, model.violation(x)

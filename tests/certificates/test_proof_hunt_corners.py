@@ -1,0 +1,28 @@
+"""A few problems of benchmarks/proof_hunt_corners.py: nothing false, nothing untouched rejected."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+HUNT = Path(__file__).parents[2] / "benchmarks" / "proof_hunt_corners.py"
+spec = importlib.util.spec_from_file_location("proof_hunt_corners", HUNT)
+hunt = importlib.util.module_from_spec(spec)
+sys.modules["proof_hunt_corners"] = hunt
+spec.loader.exec_module(hunt)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.filterwarnings("ignore::linsep.errors.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(0, 24, 6))
+def test_nothing_false_is_found(seed):
+    assert [hunt.examine(number)[1] for number in range(seed, seed + 6)] == [[]] * 6
+
+
+def test_the_judge_refutes_false_claims():
+    case = hunt.draw(0)
+    model = case.estimator.fit(case.stored, case.y, case.weight, offset=case.offset)
+    assert not hunt._judged(case, model)
+    model.coef_ = model.coef_ + 1.0
+    assert any("objective" in finding for finding in hunt._judged(case, model))
