@@ -455,3 +455,18 @@ def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
         contradictory += first.setdefault(row, label) != label
     assert (found.repeated, found.contradictory) == (repeated, contradictory)
     assert weak or found.leaked == sum(row in first for row in map(tuple, Z))
+
+
+def test_rows_of_a_penalised_model_are_opened_once(tmp_path, monkeypatch):
+    """To verify it, and not again to say that there are no intervals: labels of many rows take memory."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LogisticRegression().fit(X, y)
+    opened = []
+    parts = LogisticRegression._verification_parts
+    monkeypatch.setattr(
+        LogisticRegression,
+        "_verification_parts",
+        lambda self, *given: opened.append(1) or parts(self, *given),
+    )
+    page = write_report(model, X, y, tmp_path / "page.html").read_text()
+    assert len(opened) == 1 and "the coefficients are penalised" in page
