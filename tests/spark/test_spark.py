@@ -145,7 +145,7 @@ CLASSES = {
     "lasso, softmax": (LogisticRegression(**LASSO), "k"),
     "elastic net": (LogisticRegression(C=0.05, l1_ratio=0.5), "y"),
     "huberised hinge": (LinearClassifier("huberised_hinge"), "y"),
-    "squares": (LinearRegressor("squared"), "z"),
+    "squares": (LinearRegressor("squared"), "w"),
     "one against the rest": (LinearSVC(C=0.05), "k"),
     "absolute": (LinearRegressor("absolute", C=0.05), "w"),
     "quantile": (LinearRegressor("pinball", C=0.05), "w"),
