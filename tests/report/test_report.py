@@ -461,3 +461,18 @@ def test_exponents_stay_on_the_line_of_their_number():
     """Browsers break lines after a hyphen; numbers to be copied into a program keep theirs."""
     assert words.tiny(8.24e-12) == "8.3e\u201112" and words.number(0.000012345) == "1.234e\u201105"
     assert words.number(-0.25) == "-0.25" and words.copyable(1e-5) == "1e-05"
+
+
+def test_rows_of_a_penalised_model_are_opened_once(tmp_path, monkeypatch):
+    """To verify it, and not again to say that there are no intervals: labels of many rows take memory."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LogisticRegression().fit(X, y)
+    opened = []
+    parts = LogisticRegression._verification_parts
+    monkeypatch.setattr(
+        LogisticRegression,
+        "_verification_parts",
+        lambda self, *given: opened.append(1) or parts(self, *given),
+    )
+    page = write_report(model, X, y, tmp_path / "page.html").read_text()
+    assert len(opened) == 1 and "the coefficients are penalised" in page

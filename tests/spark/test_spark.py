@@ -143,10 +143,21 @@ CLASSES = {
     "lasso": (LogisticRegression(**LASSO), "y"),
     "lasso, squares": (LinearRegressor("squared", **LASSO), "z"),
     "lasso, softmax": (LogisticRegression(**LASSO), "k"),
+    "elastic net": (LogisticRegression(C=0.05, l1_ratio=0.5), "y"),
+    "huberised hinge": (LinearClassifier("huberised_hinge"), "y"),
+    "squares": (LinearRegressor("squared"), "w"),
     "one against the rest": (LinearSVC(C=0.05), "k"),
+    "absolute": (LinearRegressor("absolute", C=0.05), "w"),
+    "quantile": (LinearRegressor("pinball", C=0.05), "w"),
+    "Crammer and Singer": (LinearSVC(C=0.05, multiclass="crammer_singer"), "k"),
+    "groups": (LogisticRegression(**LASSO, feature_groups=[0, 0, 1, 1]), "y"),
     "no penalty": (LogisticRegression(C=np.inf), "y"),
     "no penalty, squares": (LinearRegressor("squared", C=np.inf), "w"),
 }
+
+
+#: The bands of a hinge may fail, and the other problems need all rows.
+AT_THE_CLIENT = ("one against the rest", "absolute", "quantile", "Crammer and Singer", "groups")
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -154,8 +165,7 @@ def test_every_class_of_problem_has_the_bits_of_the_same_partitions(frame, table
     """test_any_worker.py has the same engine for 1, 2, 4 and 8 workers."""
     X, z, y, w = table
     model, target = CLASSES[kind]
-    # The bands of a hinge may fail, and the client needs its rows.
-    tuned(memory_entries=10**6 if kind == "one against the rest" else 1000)
+    tuned(memory_entries=10**6 if kind in AT_THE_CLIENT else 1000)
     edges = np.cumsum([0, *filter(None, CUTS)])
     parts = [X[lo:hi] for lo, hi in pairwise(edges)]
     there_fitted = clone(model).fit(there(frame, target), target)

@@ -556,9 +556,9 @@ def test_a_decimal_comma_holds_for_the_target_too():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
-def test_columns_of_text_in_a_file_leave_memory_when_they_have_been_read(monkeypatch):
+def test_columns_of_text_in_a_file_leave_memory_when_they_have_been_read(tuned):
     """The levels of a text are as long as the file: their pages are released batch by batch, like the codes."""
-    monkeypatch.setattr(batches, "KEPT", 0)
+    tuned(batches_kept=0)
     lines = (f"{i},{i:0400d}" for i in range(60_000))
     found = table(b"n,note\n" + "\n".join(lines).encode())
 

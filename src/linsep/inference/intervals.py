@@ -29,6 +29,7 @@ from linsep.data import Block, Memory
 from linsep.inference.results import Coefficient
 from linsep.interrupts import lapack
 from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
+from linsep.problem.recipe import Recipe
 
 INTERCEPT = "(intercept)"
 _DEPENDENT = (
@@ -39,7 +40,7 @@ _DEPENDENT = (
 _NOISE = 1e-2
 
 
-def refusal(part: Part) -> str | None:
+def refusal(part: Part | Recipe) -> str | None:
     """Return why loss and penalty allow no intervals, or None; does not read the rows."""
     if not part.penalty.absent:
         return (

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.arrays import FloatArray
-from linsep.certificates import Part
 from linsep.errors import LinsepError
 from linsep.inference import summary
 from linsep.inference.intervals import refusal
@@ -105,23 +104,22 @@ def coefficients(subject: Subject, found: Columns) -> Coefficients:
 
 def _intervals(subject: Subject) -> tuple[Any, str]:
     """Return coefficients with intervals from ``summary``, or None and the reason."""
-    open_parts = getattr(subject.model, "_verification_parts", None)
-    if open_parts is None:
+    fits = getattr(subject.model, "_fits", None)
+    if not fits or not hasattr(subject.model, "_verification_parts"):
         return None, "this model does not minimise a likelihood."
-    train = subject.train
-    try:
-        part = Part(*next(iter(open_parts(train.seen, train.y, train.weight))))
-    except (LinsepError, TypeError) as error:
-        return None, f"the rows do not fit the model ({error})."
-    reason = refusal(part)
+    reason = refusal(fits[0].recipe)
     if reason is not None:
         return None, reason
+    train = subject.train
     if subject.coef.shape[1] > _WIDEST_INFERENCE:
         return (
             None,
             f"there are more than {_WIDEST_INFERENCE} columns; linsep.summary computes them.",
         )
-    found = summary(subject.model, train.seen, np.asarray(train.y), train.weight)
+    try:
+        found = summary(subject.model, train.seen, np.asarray(train.y), train.weight)
+    except (LinsepError, TypeError) as error:
+        return None, f"the rows do not fit the model ({error})."
     if not found.valid:
         return None, found.inference.removeprefix("No standard errors: ")
     return next(iter(found.coefficients.values())), found.inference
