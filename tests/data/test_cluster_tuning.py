@@ -112,7 +112,7 @@ def test_means_over_held_out_rows_are_made_by_the_workers(table, monkeypatch):
     def refuse(*given):
         raise AssertionError("predictions travel")
 
-    for module in ("classification", "logistic"):
+    for module in ("classification", "scoring"):
         monkeypatch.setattr(f"linsep.estimators.{module}.predict_lazily", refuse)
     sent = []
     keep = PersistedRows.send

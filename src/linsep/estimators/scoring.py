@@ -77,7 +77,8 @@ def predicted_log_probabilities(model: Any, X: Any) -> FloatArray:
     """Return log P(class | row), (n, k), finite where the probability underflows to 0."""
     if location_of(X) is Location.CLUSTER:
         return predict_lazily(model, "predict_log_proba", X)  # type: ignore[no-any-return]
-    return log_probabilities(model._fits[0].recipe.loss, scores(model, X))
+    Z = scores(model, X)  # refuses a model that is not fitted
+    return log_probabilities(model._fits[0].recipe.loss, Z)
 
 
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:

@@ -302,7 +302,7 @@ def test_three_ways_to_the_same_newton_step(fit_intercept, d, k):
     g = problem.gradient(P)
     lent = 1e-9 if fit_intercept else 1.0
     curved = problem.curved_subproblem(rows, active[rows], 2.0)
-    one = max_margin_steps._in_w(curved, g, lent)
+    one = max_margin_steps.Whole(curved, curved.centre(), lent)(-g)
     two = max_margin_steps._in_p(problem, curved, active[rows], g, lent)
     np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-9)
     three = max_margin_steps._by_conjugate_gradients(problem, curved, g, lent, lambda: None)
