@@ -67,6 +67,12 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+@pytest.mark.parametrize("seed", [2400114, 2405033])
+def test_probabilities_that_sum_to_more_than_1_are_reduced(seed):
+    """Of Crammer-Singer fits with huge columns, along which an excess of 1e-16 costs more than the rounding stated."""
+    assert not complaints(seed)
+
+
 def test_classes_that_share_too_few_rows_are_corrected_jointly():
     """Class 0 and the largest class overlap on 6 rows of weights over 15 decades, fewer than the 9 columns."""
     assert not complaints(939562)

@@ -63,7 +63,7 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
         s, y = vector_or_default(part.weight, rows, 1.0), np.asarray(part.labels[rows])
         with np.errstate(over="ignore", invalid="ignore"):
             Z = scaled_product(block, W[:-1]).plus(Pair.of(np.tile(W[-1], (len(y), 1))))
-            U = dual_point(loss, part.dual, rows, block, y, Z.hi)
+            U = _inside_simplex(dual_point(loss, part.dual, rows, block, y, Z.hi), y)
             value, entropy = s * loss.value(Z.hi, y), -s * loss.conjugate(-U, y)
             e = np.abs(Z.lo) + Z.error + TINY
             steep = loss.steepest(Z.hi, y, e.max(axis=1, keepdims=True))
@@ -97,15 +97,39 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
     return CoupledSums(*head, mass, residual, V.hi, M.hi, spread, bulk), errors
 
 
+def _inside_simplex(U: FloatArray, labels: IntArray) -> FloatArray:
+    """Take what the probabilities off the label exceed 1 by, in sum, from the largest of them.
+
+    Rounded probabilities may sum to 1 + 2^-52. Such a point is not feasible: along huge columns, the excess matters.
+    """
+    index = np.arange(len(labels))
+    U = U.copy()
+    U[index, labels] = 0.0
+    total, rest = _row_sums(-U)
+    excess = np.maximum((total - 1.0) + rest, 0.0)
+    over = np.flatnonzero(excess)
+    largest = U[over].argmin(axis=1)
+    less, lost = two_sum(U[over, largest], excess[over])
+    U[over, largest] = np.where(lost > 0.0, np.nextafter(less, 0.0), less)
+    U[index, labels] = -U.sum(axis=1)
+    return U
+
+
+def _row_sums(P: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Row sums as unevaluated sums of two numbers."""
+    total, rest = np.zeros(len(P)), np.zeros(len(P))
+    for column in P.T:
+        total, lost = two_sum(total, column)
+        rest = rest + lost
+    return total, rest
+
+
 def _weighted(U: FloatArray, labels: IntArray, s: FloatArray) -> list[FloatArray]:
     """s U as a sum of two matrices; the entry of the label is minus the sum of the others."""
     index = np.arange(len(labels))
     high, low = U.copy(), np.zeros_like(U)
     high[index, labels] = 0.0
-    total, rest = np.zeros(len(U)), np.zeros(len(U))
-    for column in high.T:
-        total, lost = two_sum(total, column)
-        rest = rest + lost
+    total, rest = _row_sums(high)
     high[index, labels], low[index, labels] = -total, -rest
     weight = np.broadcast_to(s[:, None], U.shape)
     product, error = two_product(weight, high)
