@@ -118,7 +118,8 @@ def _corrected(
     """Return the best solution among Newton steps with gradients and dual variables in doubled precision."""
     with suppress(NonFinite), np.errstate(over="ignore", invalid="ignore"):
         for trial in dual_correction.corrected(problem, solution):
-            _, better = prove(problem, trial, found.tol)
+            with at_most(0.0):  # no other dual point is sought in exact arithmetic
+                _, better = prove(problem, trial, found.tol)
             if preference(better) < preference(found):
                 solution, found = trial, better
             if found.certified:
