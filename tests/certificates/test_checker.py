@@ -452,13 +452,16 @@ class TestErrorOfTheCoefficients:
         _, rows = self.fitted(name, C, tmp_path)
         found = checker.read_model(tmp_path / "model.linsep"), checker.read_rows(rows)
         ((problem, _, _),) = checker.problems(*found)
-        assert 0 < checker.coefficient_error(problem) <= 1e-6
+        start = checker.coefficient_error(
+            problem
+        )  # the fit may be that far from the optimum itself
+        assert 0 < start <= 1e-6
         for size in (1e-6, 1e-3):
             moved = [w + Fraction(size) * (-1) ** j for j, w in enumerate(problem.W[0])]
             again = type(problem)(**{**vars_of(problem), "W": [moved], "scores": []})
             error = checker.coefficient_error(again)
             way = math.sqrt(2) * size  # two features; the intercept does not count
-            assert (1 - 1e-6) * way <= error
+            assert (1 - 1e-6) * way - start <= error
             assert error <= 1.5 * way
 
     @pytest.mark.parametrize("name", CURVED)

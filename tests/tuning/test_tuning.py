@@ -199,6 +199,16 @@ def test_groups_stay_together(cancer):
     assert np.array_equal(tuning.curve.scores, separately(LogisticRegression(), X, y, pairs, error))
 
 
+@pytest.mark.parametrize("scoring", ["error", "log_loss"])
+def test_folds_without_weight_are_refused(cancer, scoring):
+    X, y = cancer
+    weight = np.ones(len(y))
+    weight[:200] = 0.0
+    folds = [(np.arange(200, 569), np.arange(200)), (np.arange(300), np.arange(300, 569))]
+    with pytest.raises(BadInput, match="200 held-out rows of fold 0 have sample_weight 0"):
+        tune(LogisticRegression(), X, y, [1.0], cv=folds, sample_weight=weight, scoring=scoring)
+
+
 def test_sample_and_class_weights(cancer):
     X, y = cancer
     rng = np.random.default_rng(0)

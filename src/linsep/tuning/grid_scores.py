@@ -83,6 +83,7 @@ def score_folds(
     If there are preprocessing steps, they are fitted to the training rows of each fold and applied to its held-out
     rows, once for all C.
     """
+    _require_weight(data.weight, parts)
     if whole.steps is None:
         _grid_scores(whole.model, data, parts, score, found)
         return
@@ -95,6 +96,18 @@ def score_folds(
         cut = np.arange(len(train)), np.arange(len(train), len(order))
         found.fold = f
         _grid_scores(whole.model, own, splits.Splits((cut,), None, None), score, found)
+
+
+def _require_weight(weight: Any, parts: splits.Splits) -> None:
+    """Refuse folds whose held-out rows all have weight 0, which leaves nothing to score."""
+    if not isinstance(weight, np.ndarray):
+        return
+    for f, (_, held) in enumerate(parts.pairs):
+        if not weight[held].any():
+            raise BadInput(
+                f"all {len(held)} held-out rows of fold {f} have sample_weight 0, so it has no score; leave out rows "
+                "of weight 0, or use fewer folds."
+            )
 
 
 def _grid_scores(
