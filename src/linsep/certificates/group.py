@@ -111,7 +111,9 @@ def _feasible_dual(part: Part, loss: Loss, precise: bool) -> _FeasibleDual:
     own = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
     if precise:
         own = DoubledRows.of(own) or own
-    found = feasible_point(loss, own, u, part.tol) if np.isfinite(u).all() else None
+    found = None
+    if np.isfinite(u).all():
+        found = if_in_time(lambda: feasible_point(loss, own, u, part.tol), lambda: None)
     if found is None:
         return _FeasibleDual(np.zeros(n), np.full(n, math.inf))
     u, c = found

@@ -20,7 +20,7 @@ from linsep.certificates.metric import (
 )
 from linsep.certificates.recheck import weigh
 from linsep.exact.sliced import product, scaled_product, two_sum
-from linsep.interrupts import check, lapack
+from linsep.interrupts import check, dense_product, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
@@ -117,7 +117,7 @@ class Rows:
         H = np.zeros((self.size, self.size))
         np.fill_diagonal(H[: self.X.shape[1]], self.lam)
         for rows, A in self.chunks():
-            H += A.T @ (h[rows][:, None] * A)
+            H += dense_product(A.T, h[rows][:, None] * A)
         return H
 
     def factor(self, h: FloatArray, columns: IntArray) -> FloatArray:
@@ -136,7 +136,7 @@ class Rows:
         H = self.gram(h)[np.ix_(columns, columns)]
         T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
         if T is not None:
-            G = T.T @ (H @ T)
+            G = dense_product(T.T, dense_product(H, T))
             floor = smallest_eigenvalue(G, gram_loss(T, H, self.chain))
             if floor >= _GRAM_FLOOR:
                 return Metric(self._embed(T, columns), columns, floor, True)
