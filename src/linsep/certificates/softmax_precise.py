@@ -63,7 +63,7 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
         s, y = vector_or_default(part.weight, rows, 1.0), np.asarray(part.labels[rows])
         with np.errstate(over="ignore", invalid="ignore"):
             Z = scaled_product(block, W[:-1]).plus(Pair.of(np.tile(W[-1], (len(y), 1))))
-            U = _inside_simplex(dual_point(loss, part.dual, rows, block, y, Z.hi), y)
+            U, low = _inside_simplex(dual_point(loss, part.dual, rows, block, y, Z.hi), y)
             value, entropy = s * loss.value(Z.hi, y), -s * loss.conjugate(-U, y)
             e = np.abs(Z.lo) + Z.error + TINY
             steep = loss.steepest(Z.hi, y, e.max(axis=1, keepdims=True))
@@ -72,7 +72,7 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
             own[np.arange(len(y)), y] = s
             columns = transpose(block)
             M = M.plus(scaled_product(columns, own))
-            for weighted in _weighted(U, y, s):
+            for weighted in _weighted(U, low, y, s):
                 V = V.plus(scaled_product(columns, weighted))
                 residual_terms += _column_sums(weighted)
             mass_terms += _column_sums(own)
@@ -97,22 +97,22 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
     return CoupledSums(*head, mass, residual, V.hi, M.hi, spread, bulk), errors
 
 
-def _inside_simplex(U: FloatArray, labels: IntArray) -> FloatArray:
+def _inside_simplex(U: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
     """Take what the probabilities off the label exceed 1 by, in sum, from the largest of them.
 
     Rounded probabilities may sum to 1 + 2^-52. Such a point is not feasible: along huge columns, the excess matters.
+    Returns the point as an unevaluated sum of two matrices.
     """
     index = np.arange(len(labels))
-    U = U.copy()
+    U, low = U.copy(), np.zeros_like(U)
     U[index, labels] = 0.0
     total, rest = _row_sums(-U)
     excess = np.maximum((total - 1.0) + rest, 0.0)
     over = np.flatnonzero(excess)
     largest = U[over].argmin(axis=1)
-    less, lost = two_sum(U[over, largest], excess[over])
-    U[over, largest] = np.where(lost > 0.0, np.nextafter(less, 0.0), less)
+    U[over, largest], low[over, largest] = two_sum(U[over, largest], excess[over])
     U[index, labels] = -U.sum(axis=1)
-    return U
+    return U, low
 
 
 def _row_sums(P: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -124,13 +124,13 @@ def _row_sums(P: FloatArray) -> tuple[FloatArray, FloatArray]:
     return total, rest
 
 
-def _weighted(U: FloatArray, labels: IntArray, s: FloatArray) -> list[FloatArray]:
-    """s U as a sum of two matrices; the entry of the label is minus the sum of the others."""
+def _weighted(U: FloatArray, low: FloatArray, labels: IntArray, s: FloatArray) -> list[FloatArray]:
+    """s (U + low) as a sum of two matrices; the entry of the label is minus the sum of the others."""
     index = np.arange(len(labels))
-    high, low = U.copy(), np.zeros_like(U)
+    high, low = U.copy(), low.copy()
     high[index, labels] = 0.0
     total, rest = _row_sums(high)
-    high[index, labels], low[index, labels] = -total, -rest
+    high[index, labels], low[index, labels] = -total, -(rest + low.sum(axis=1))
     weight = np.broadcast_to(s[:, None], U.shape)
     product, error = two_product(weight, high)
     return [product, error + weight * low]
