@@ -2,8 +2,8 @@
 
 Scores and V = sum s x U' come from ``exact.sliced``, so that cancellation between large numbers (identifiers,
 timestamps, huge C) costs no accuracy. The dual point is defined by its entries off the label; the entry of the label is
-minus their sum, as a pair of numbers. What remains are the errors of evaluating losses and entropies, and |z - z^|,
-where the score z is rounded to a float64 number z^ to evaluate the loss.
+minus their sum, as a pair of numbers. What remains are the errors of evaluating losses and entropies, of differences of
+scores, and |z - z^|, where the score z is rounded to a float64 number z^ to evaluate the loss.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
             Z = scaled_product(block, W[:-1]).plus(Pair.of(np.tile(W[-1], (len(y), 1))))
             U, low = _inside_simplex(dual_point(loss, part.dual, rows, block, y, Z.hi), y)
             value, entropy = s * loss.value(Z.hi, y), -s * loss.conjugate(-U, y)
-            e = np.abs(Z.lo) + Z.error + TINY
+            # Differences of scores are rounded, too, and those of Crammer-Singer may cancel with the margin 1.
+            e = np.abs(Z.lo) + Z.error + 4.0 * ROUNDOFF * (1.0 + np.abs(Z.hi)) + TINY
             steep = loss.steepest(Z.hi, y, e.max(axis=1, keepdims=True))
             lengths = row_norms(block) + math.sqrt(d) * SHORT
             own = np.zeros_like(U)
