@@ -79,6 +79,11 @@ def test_differences_of_scores_are_rounded(seed):
     assert not complaints(seed, ("crammer_singer", "multinomial"))
 
 
+def test_digits_of_coupled_dual_variables_beyond_float64_are_all_used():
+    """A certificate without them may claim a smaller gap than exact arithmetic proves with them."""
+    assert not complaints(2610033, ("crammer_singer", "multinomial"))
+
+
 def test_classes_that_share_too_few_rows_are_corrected_jointly():
     """Class 0 and the largest class overlap on 6 rows of weights over 15 decades, fewer than the 9 columns."""
     assert not complaints(939562)

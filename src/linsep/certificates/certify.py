@@ -312,7 +312,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             rows=data.n,
         )
         hidden = _is_limited_by_rounding(found) and data.location is not Location.CLUSTER
-        if hidden:
+        if hidden and not _is_doubled(solution):  # digits beyond float64 are for exact arithmetic
             part, rounded = _part(problem, solution, tol), found
             doubled = if_in_time(lambda: precise_coupled_certificate(part), lambda: rounded)
             found = min(found, doubled, key=preference)
