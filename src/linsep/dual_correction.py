@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray
+from linsep.arrays import BoolArray, FloatArray, embed
 from linsep.certificates.precise import margins
 from linsep.certificates.recheck import chunks
 from linsep.data import Location
@@ -149,7 +149,7 @@ class _System:
     def __init__(
         self, losses: Problem, active: BoolArray, h: FloatArray, ridge: FloatArray
     ) -> None:
-        self._at, self._size = np.flatnonzero(active), len(active) + 1
+        self._at, self._d = np.flatnonzero(active), len(active)
         data = losses.data.columns(self._at)
         plain = Problem(losses.loss, ElasticNet(np.inf), data, losses.fit_intercept)
         self._centre = plain.centre()
@@ -162,9 +162,8 @@ class _System:
         """Return y, with 0 for inactive columns."""
         right = miss[self._at] - self._centre * miss[-1]
         found = self._factor.solve(np.append(right, miss[-1]))
-        out = np.zeros(self._size)
-        out[self._at], out[-1] = found[:-1], found[-1] - self._centre @ found[:-1]
-        return out
+        found[-1] -= self._centre @ found[:-1]
+        return embed(found, self._at, self._d)
 
 
 def _l1_weights(penalty: ElasticNet, d: int) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, embed
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.losses import Squared, zero_margin
@@ -94,8 +94,7 @@ def solve_unpenalised(group: GroupProblem) -> Solution | None:
             return None
     if not fits:
         return None
-    W = np.zeros((group.data.d + 1, 1))
-    W[free, 0], W[-1, 0] = theta[:-1], theta[-1]
+    W = embed(theta.reshape(-1, 1), free, group.data.d)
     nothing = Explicit(np.zeros(group.data.n))
     return Solution(W, nothing, Status.WORKING_PRECISION, group.passes, 0.0)
 
