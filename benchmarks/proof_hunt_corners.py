@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import importlib.util
 import math
 import os
 import sys
@@ -27,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "checker")]
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hostile  # noqa: E402
+import linsep_check as checker  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
@@ -45,20 +45,6 @@ _BITS = 600
 _MOST_ROWS = 80
 _CHECKED = 600  # entries up to which the checker is asked
 _SLOW = 5.0
-
-
-def _load_checker() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "linsep_check", ROOT / "checker" / "linsep_check.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["linsep_check"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-checker = _load_checker()
 
 
 # --- the objective ----------------------------------------------------------------------------------------------
