@@ -60,4 +60,4 @@ def memory_owner(X: Any) -> Any:
 
 def n_entries(X: Any) -> int:
     """Return the number of stored entries of X."""
-    return int(X.nnz if sp.issparse(X) else X.size)
+    return int(X.nnz if type(X) is not np.ndarray and sp.issparse(X) else X.size)

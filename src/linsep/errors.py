@@ -168,7 +168,8 @@ def require_certificate(model: Any, caller: str) -> Any:
 
 def require_tolerance(tol: Any) -> None:
     """Raise unless ``tol`` is a number strictly between 0 and 1; a relative gap of 1 or more proves nothing."""
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
+    known = type(tol) is float or (isinstance(tol, Real) and not isinstance(tol, bool))
+    if not known or not 0.0 < float(tol) < 1.0:
         raise BadInput(
             f"tol must be a number between 0 and 1, got {tol!r}: it is the relative gap to prove, for instance 1e-6 of "
             "the objective; a gap of 1 or more proves nothing, and 0 is out of reach."

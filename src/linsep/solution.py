@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from linsep.arrays import FloatArray
+from linsep.records import fast_constructor
 
 
 class Status(Enum):
@@ -87,6 +88,7 @@ class Stop:
         return replace(self, time_limit=left, max_passes=most)
 
 
+@fast_constructor
 @dataclass(frozen=True)
 class TraceRecord:
     """One line of the trace: passes and seconds so far and the best bounds, in reported units."""
@@ -97,6 +99,7 @@ class TraceRecord:
     dual: float
 
 
+@fast_constructor
 @dataclass(frozen=True, eq=False)
 class Linearised:
     """Newton-dual point: loss slopes at ``base``, linearised along ``step``; both are (d+1, k)."""

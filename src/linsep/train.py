@@ -32,6 +32,7 @@ from linsep.problem import (
     Problem,
 )
 from linsep.problem.recipe import Recipe, reproducible_fields
+from linsep.records import fast_constructor
 from linsep.refinement import refine
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import (
@@ -64,6 +65,7 @@ __all__ = [
 ]
 
 
+@fast_constructor
 @dataclass(frozen=True, eq=False)
 class Fit:
     """Result of a fit. ``W`` is (d+1, k) with the intercepts in its last row."""

@@ -156,8 +156,9 @@ class LossFactor(NamedTuple):
 
 def loss_factor(loss: Loss | CoupledLoss, penalty: ElasticNet) -> LossFactor:
     """Return the problem to solve for a loss and a penalty: the plain loss, with C times its factor."""
-    if not isinstance(loss, Scaled):
+    if loss.plain is loss:
         return LossFactor(loss, penalty)
+    assert isinstance(loss, Scaled)
     c = loss.factor
     if math.isinf(penalty.C):
         objective = 1.0 if hard_margin(loss, penalty) else c

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from linsep.notebook import facts_table
+from linsep.records import fast_constructor
 
 Kind = Literal["dual", "local", "exact"]
 
@@ -22,6 +23,7 @@ SMALLEST = 2.0**-1000
 _UNDERFLOW = 2.0**-1073
 
 
+@fast_constructor
 @dataclass(frozen=True)
 class Optimality:
     """Certificate of optimality: two numbers that enclose the minimum of the objective.
@@ -145,13 +147,13 @@ def enclose(  # noqa: PLR0913
     defined.
     """
     primal, bound, rounding = float(primal), float(bound), float(rounding)
-    largest = scale * (abs(primal) + rounding)
-    if not (math.isfinite(primal) and math.isfinite(scale * primal)):
+    objective = scale * primal
+    if not math.isfinite(objective):
         none = math.inf, math.inf, math.inf, tol, False, math.inf, kind
-        return Optimality(scale * primal, 0.0, *none)
+        return Optimality(objective, 0.0, *none)
     if not bound > 0.0:  # also nan
         bound = 0.0
-    if not math.isfinite(largest):  # also nan
+    if not math.isfinite(scale * (abs(primal) + rounding)):  # also nan
         rounding = math.inf
     if bound > primal + rounding:  # impossible: the sums are inconsistent, and prove nothing
         bound = 0.0
@@ -163,12 +165,12 @@ def enclose(  # noqa: PLR0913
             distance * math.sqrt(gap if drop is None else min(drop, gap)) * _ROUNDING_FACTOR
         )
     dual = max(scale * dual / _ROUNDING_FACTOR - _UNDERFLOW, 0.0)
-    reported_gap = max(scale * gap * _ROUNDING_FACTOR + _UNDERFLOW, scale * primal - dual)
-    share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
-    if primal > 0.0 and scale * primal < SMALLEST:  # its digits are lost in reported units
+    reported_gap = max(scale * gap * _ROUNDING_FACTOR + _UNDERFLOW, objective - dual)
+    share = 0.0 if exact_fit else relative(reported_gap, objective, dual)
+    if primal > 0.0 and objective < SMALLEST:  # its digits are lost in reported units
         share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(
-        primal=scale * primal,
+        primal=objective,
         dual=dual,
         gap=reported_gap,
         relative_gap=share,

@@ -86,5 +86,7 @@ def require_untruncated(X: Any) -> None:
 
 def _map_of(X: Any) -> Any:
     """Return the memory map that X is part of, or None."""
+    if type(X) is np.ndarray and X.base is None:  # the usual case, without the loop
+        return None
     owner = memory_owner(X)
     return owner if isinstance(owner, _MAPS) else None

@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -137,7 +138,7 @@ class Classification(ByScores):
         """
         owner = type(self).__name__
         recipe = parameters.recipe(self, self._loss_for(2))
-        opened = data.open(X, y, sample_weight, owner, prefetch=fitting.prefetch(recipe))
+        opened = data.open(X, y, sample_weight, owner, prefetch=partial(fitting.first_rows, recipe))
         rows, names, known = opened.rows, opened.names, opened.labels()
         weight = opened.class_weights(known, self.class_weight)
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)

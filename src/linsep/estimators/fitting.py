@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import repeat
@@ -75,10 +75,10 @@ class Subproblem(NamedTuple):
         return self._replace(sigma=sigma, offset=offset, labels=labels)
 
 
-def prefetch(recipe: Recipe) -> Callable[[Sequence[int], int], Any]:
-    """Return a function ``(partition sizes, d) -> row numbers`` of the rows that a fit on a cluster requests first."""
-    how = recipe.loss.plain, recipe.penalty, recipe.solver
-    return lambda sizes, d: pilot_rows(*how, sizes, d, recipe.seed or 0)
+def first_rows(recipe: Recipe, sizes: Sequence[int], d: int) -> Any:
+    """Return the numbers of the rows that a fit on a cluster requests first, given the sizes of the partitions."""
+    loss, seed = recipe.loss.plain, recipe.seed or 0
+    return pilot_rows(loss, recipe.penalty, recipe.solver, sizes, d, seed)
 
 
 def solve(
@@ -190,12 +190,13 @@ def _train(
         share = recipe
         if count > 1 and (recipe.time_limit or recipe.max_passes):
             share = _share_limits(recipe, fits, count - done)
-        columns = slice(at, at + part.width)
-        at = columns.stop
+        before = None
+        if start is not None:
+            before, at = start[:, at : at + part.width], at + part.width
         factor = certificates.loss_factor(part.loss, recipe.penalty)
         units = certificates.target_units(factor.loss, factor.penalty, part.offset)
         own, offset = _recipe_in(units, factor, share), units.offset(part.offset)
-        before = units.start(None if start is None else start[:, columns])
+        before = units.start(before)
         found = None
         if before is None:
             found = fit_small(own, X, part.sigma, offset, weight)
@@ -323,19 +324,23 @@ def need_offset(model: Any, offset: Any) -> None:
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
     """Write all fitted attributes at once; those in ``others`` are added and take precedence."""
-    W = fits[0].W if len(fits) == 1 else np.hstack([fit.W for fit in fits])
-    trace = _join_traces(fits)
+    if len(fits) == 1:
+        fit = fits[0]
+        W, certificate, passes = fit.W, fit.certificate, fit.n_passes
+        solver, trace = fit.solver, fit.trace
+    else:
+        W = np.hstack([fit.W for fit in fits])
+        certificate = certificates.combine([fit.certificate for fit in fits])
+        passes = sum(fit.n_passes for fit in fits)
+        solver = ", ".join(dict.fromkeys(fit.solver for fit in fits))
+        trace = _join_traces(fits)
     attributes = {
         "coef_": np.ascontiguousarray(W[:-1].T),
         "intercept_": W[-1].copy(),
         "n_features_in_": W.shape[0] - 1,
-        "certificate_": (
-            fits[0].certificate
-            if len(fits) == 1
-            else certificates.combine([fit.certificate for fit in fits])
-        ),
-        "n_passes_": sum(fit.n_passes for fit in fits),
-        "solver_": ", ".join(dict.fromkeys(fit.solver for fit in fits)),
+        "certificate_": certificate,
+        "n_passes_": passes,
+        "solver_": solver,
         "trace_": trace,
         "n_iter_": np.array([max(1, math.ceil(fit.n_passes)) for fit in fits], dtype=np.int32),
         "_fits": fits,
@@ -404,8 +409,6 @@ def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
 
 def _join_traces(fits: list[Fit]) -> tuple[TraceRecord, ...]:
     """Concatenate the traces of the subproblems, with cumulative passes and seconds."""
-    if len(fits) == 1:
-        return fits[0].trace
     joined: list[TraceRecord] = []
     passes = seconds = 0.0
     for fit in fits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -341,7 +342,7 @@ class LinearRegressor(ExplainsParameters, ShowsCertificate, RegressorMixin, Base
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         owner = type(self).__name__
         opened = data.open(
-            X, y, sample_weight, owner, numbers=True, prefetch=fitting.prefetch(recipe)
+            X, y, sample_weight, owner, numbers=True, prefetch=partial(fitting.first_rows, recipe)
         )
         rows, names = opened.rows, opened.names
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)

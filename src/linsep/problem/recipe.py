@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
+from linsep.records import fast_constructor
 
 
+@fast_constructor
 @dataclass(frozen=True)
 class Recipe:
     """Settings of one fit: loss, penalty, tolerance, solver and limits."""

@@ -54,7 +54,8 @@ def _surely_finite(X: Any) -> bool:
     """Return whether the kernels can read X and find only finite numbers."""
     if X.dtype.char not in "fd" or not X.dtype.isnative:
         return False
-    values = X.data[: X.nnz].reshape(1, -1) if sp.issparse(X) else X
+    sparse = type(X) is not np.ndarray and sp.issparse(X)
+    values = X.data[: X.nnz].reshape(1, -1) if sparse else X
     readable = values.flags.c_contiguous and values.flags.aligned
     return bool(readable) and _kernels.all_finite(_kernels.Rows(values))
 

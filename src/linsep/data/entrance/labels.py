@@ -194,9 +194,12 @@ def _encode_two(y: npt.NDArray[Any]) -> Labels | None:
         return None
     signs = np.empty(len(y))
     low, high = _kernels.two_classes(y, signs)
-    if low < 0 or not (float(y[low]).is_integer() and float(y[high]).is_integer()):
+    if low < 0:
         return None
-    return Labels(y.take((low, high)), signs=signs)
+    classes = y.take((low, high))
+    if y.dtype.char == "d" and not all(c.is_integer() for c in classes.tolist()):
+        return None
+    return Labels(classes, signs=signs)
 
 
 def _encode(y: npt.NDArray[Any] | CodedLabels) -> Labels:
