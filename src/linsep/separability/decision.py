@@ -15,7 +15,6 @@ from linsep.separability.checks import touches
 from linsep.separability.faces import quasi_separation
 from linsep.separability.frame import Frame
 from linsep.separability.results import Inseparable, Separable, Undecided
-from linsep.separability.rounding import float_vectors
 from linsep.separability.rows import ROUNDOFF, SMALL, TINIEST, SignedRows
 from linsep.separability.search import (
     CommonPoint,
@@ -26,6 +25,7 @@ from linsep.separability.search import (
     proven_margin,
     search,
 )
+from linsep.separability.simplex import float_vectors
 from linsep.separability.witness import Witness, make_witness, residual
 
 Answer = Separable | Inseparable | Undecided

@@ -15,9 +15,8 @@ from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
-from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import Points, distinct
-from linsep.zero_one.sweep import sweep
+from linsep.zero_one.sweep import best_threshold, sweep
 
 _PATIENCE = 600.0  # time limit of a check in seconds
 _METHODS = ("separable", "thresholds", "sweep", "cover")
