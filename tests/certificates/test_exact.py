@@ -49,7 +49,7 @@ class TestDyadic:
         assert abs(x).fractions() == [abs(f) for f in fractions]
         assert x.positive().fractions() == [max(f, Fraction(0)) for f in fractions]
         assert x.at_most(y).fractions() == [min(f, other) for f in fractions]
-        assert x.halve(3).fractions() == [f / 8 for f in fractions]
+        assert x.halve().fractions() == [f / 2 for f in fractions]
         assert x.sum() == sum(fractions)
 
     @given(

@@ -10,7 +10,6 @@ import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.auditing import objectives, reading, support_vectors
-from linsep.auditing.objectives import Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.support_vectors import SupportVectors
 from linsep.auditing.verdict import Audit, PerceptronAudit
@@ -19,7 +18,7 @@ from linsep.errors import BadInput, SeparableData, require_tolerance
 from linsep.estimators.support import multipliers
 from linsep.losses import Loss
 from linsep.separability import Inseparable, Separable, decide
-from linsep.sklearn_objectives import codes
+from linsep.sklearn_objectives import Objective, Part, codes
 from linsep.train import Fit, Recipe, train
 from linsep.zero_one import exact_signs
 
@@ -136,7 +135,7 @@ class _Compared:
         return certificate.dual, certificate.primal + certificate.rounding
 
 
-def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -> _Compared:
+def _compare(problem: Objective, part: Part, W: FloatArray, X: Any) -> _Compared:
     rows = X if part.rows is None else X[part.rows]
     scaling = problem.intercept_scaling
     offset = part.offset if part.target is None else -part.target

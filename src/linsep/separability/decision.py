@@ -144,9 +144,7 @@ def _inseparable(
     point = None
     if signed.fit_intercept:
         ours = signed.data.sign[witness.rows] > 0
-        X = signed.features(witness.rows[ours])
-        X = dense(X)
-        point = 2.0 * (witness.weights[ours] @ X)
+        point = 2.0 * (witness.weights[ours] @ dense(signed.features(witness.rows[ours])))
     return Inseparable(
         rows=witness.rows,
         weights=witness.weights,

@@ -155,8 +155,7 @@ class ZeroOne:
         )
 
     def _points(self, X: Any, y: Any, sample_weight: Any) -> Points:
-        rows = plain_rows(X)
-        rows = np.asarray(dense(rows), dtype=np.float64)
+        rows = np.asarray(dense(plain_rows(X)), dtype=np.float64)
         sign = plain_signs(y, len(rows), self.classes)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is not None and (
