@@ -275,13 +275,8 @@ def _proposal(solution: Solution, W: FloatArray, dual: Explicit) -> Solution:
     return replace(solution, W=W, dual=dual, status=Status.WORKING_PRECISION, sums=None)
 
 
-def _smooth_and_free(problem: Problem | CoupledProblem) -> bool:
-    return (
-        isinstance(problem, Problem)
-        and problem.penalty.absent
-        and problem.loss.smooth
-        and problem.data.d < LARGEST
-    )
+def _smooth_and_free(problem: Problem) -> bool:
+    return problem.penalty.absent and problem.loss.smooth and problem.data.d < LARGEST
 
 
 def _by_doubled_newton(problem: Problem, solution: Solution) -> Solution | None:

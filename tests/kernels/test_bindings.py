@@ -1,6 +1,7 @@
 """All bindings at once: their stub is current, and none of them writes to a converted copy of an output."""
 
 import ast
+import ctypes
 import os
 import subprocess
 import sys
@@ -21,6 +22,15 @@ TYPES = {
     "int32": np.int32,
     "uint8": np.uint8,
 }
+
+
+def test_tables_of_types_are_not_shared_with_other_modules():
+    """Objects that another module made with nanobind leaks are not reported as ours when Python ends."""
+    state = ctypes.pythonapi.PyInterpreterState_GetDict
+    state.restype, state.argtypes = ctypes.py_object, [ctypes.c_void_p]
+    ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
+    keys = map(str, state(ctypes.pythonapi.PyInterpreterState_Get()))
+    assert any(key.startswith("__nb_internals") and "linsep" in key for key in keys)
 
 
 def test_the_stub_is_current(tmp_path):

@@ -77,7 +77,12 @@ FALSE = {
     ),
     "conjugate_quadratic of another margin": (SquaredPerceptron(), "by conjugate_quadratic"),
     "dead zone": (
-        altered(EpsilonInsensitive(), dead_zone=(0.0, 0.4), classification=True),
+        altered(
+            EpsilonInsensitive(),
+            dead_zone=(0.0, 0.4),
+            classification=True,
+            conjugate=lambda self, q: EpsilonInsensitive().conjugate(q),
+        ),
         "by dead_zone",
     ),
     "curvature floor": (

@@ -31,7 +31,7 @@ from linsep import (
 )
 from linsep.data.memory import Memory
 from linsep.problem import Problem
-from linsep.separability.cone import witness_or_separator
+from linsep.separability.search import witness_or_separator
 from linsep.solvers.linalg.factor import Factor
 from linsep.tuning import path, tune
 

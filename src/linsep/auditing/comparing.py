@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.auditing import objectives, reading, support_vectors
-from linsep.auditing.objectives import Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.support_vectors import SupportVectors
 from linsep.auditing.verdict import Audit, PerceptronAudit
-from linsep.bounds.rounding import fractions, rows_at
 from linsep.data import Memory
 from linsep.errors import BadInput, SeparableData, require_tolerance
 from linsep.estimators.support import multipliers
 from linsep.losses import Loss
 from linsep.separability import Inseparable, Separable, decide
-from linsep.sklearn_objectives import codes
+from linsep.sklearn_objectives import Objective, Part, codes
 from linsep.train import Fit, Recipe, train
+from linsep.zero_one import exact_signs
 
 #: Relative gap of the optimum with which a model is compared.
 TOL = 1e-8
@@ -137,7 +135,7 @@ class _Compared:
         return certificate.dual, certificate.primal + certificate.rounding
 
 
-def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -> _Compared:
+def _compare(problem: Objective, part: Part, W: FloatArray, X: Any) -> _Compared:
     rows = X if part.rows is None else X[part.rows]
     scaling = problem.intercept_scaling
     offset = part.offset if part.target is None else -part.target
@@ -202,19 +200,11 @@ def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
     )
 
 
-def _count_mistakes(X: Any, sign: FloatArray, w: FloatArray) -> int:
+def _count_mistakes(X: Any, sign: FloatArray, theta: FloatArray) -> int:
     """Number of rows whose margin is not positive, in rational arithmetic where rounding could hide the sign."""
     with np.errstate(over="ignore", invalid="ignore"):
-        margin = sign * (X @ w[:-1] + w[-1])
-        reach = np.asarray(abs(X) @ np.abs(w[:-1]) + abs(w[-1]))
-        error = (len(w) + 2) * 2.0**-52 * reach + len(w) * 2.0**-1000
-    doubtful = np.flatnonzero(~((np.abs(margin) > error) | (reach == 0.0)))
-    exactly = fractions(w)
-    wrong = np.count_nonzero((margin < -error) | (reach == 0.0))
-    for at, row in zip(doubtful, rows_at(X, doubtful), strict=True):
-        score = sum((a * x for a, x in zip(exactly, row, strict=False)), exactly[-1])
-        wrong += Fraction(sign[at]) * score <= 0
-    return int(wrong)
+        scores = np.asarray(X @ theta[:-1] + theta[-1])
+    return int(np.count_nonzero(sign * exact_signs(X, theta, scores) <= 0.0))
 
 
 def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -> Audit:

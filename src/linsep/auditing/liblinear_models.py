@@ -13,12 +13,12 @@ import numpy as np
 
 from linsep import losses
 from linsep.arrays import FloatArray, IntArray
-from linsep.auditing.objectives import Given, Objective, Part, split
+from linsep.auditing.objectives import split
 from linsep.auditing.plain import check_labels
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, CrammerSinger, Loss
-from linsep.sklearn_objectives import one_vs_rest
+from linsep.sklearn_objectives import Given, Objective, Part, one_vs_rest
 
 #: Names in model files, by solver number.
 SOLVERS = {

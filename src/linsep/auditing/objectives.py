@@ -16,23 +16,11 @@ from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss, CrammerSinger
 from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
-from linsep.sklearn_objectives import Given, Objective, Part, objective_of
+from linsep.sklearn_objectives import Objective, Part
 from linsep.solution import Explicit, Linearised
 
 #: Rounding error of an objective, relative to the tolerance, above which higher precision is used.
 _ROUNDING = 1e-2
-
-__all__ = [
-    "FloatArray",
-    "Given",
-    "Objective",
-    "Part",
-    "objective_at",
-    "objective_of",
-    "penalty_of",
-    "split",
-    "targets",
-]
 
 
 def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:

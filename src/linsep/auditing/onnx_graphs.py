@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray, dense
 from linsep.auditing import plain
-from linsep.auditing.objectives import Given
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
+from linsep.sklearn_objectives import Given
 
 _LINEAR = ("LinearClassifier", "LinearRegressor", "Gemm", "MatMul")
 _INTEGERS = (6, 7)  # types of ONNX: int32, int64

@@ -9,12 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import losses
-from linsep.auditing.objectives import Given, Objective, Part, split
+from linsep.auditing.objectives import split
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.losses.laws import require_convex
-from linsep.sklearn_objectives import apply_class_weights, class_factors, codes, one_vs_rest
+from linsep.sklearn_objectives import (
+    Given,
+    Objective,
+    Part,
+    apply_class_weights,
+    class_factors,
+    codes,
+    one_vs_rest,
+)
 
 #: Losses that couple all classes, by name.
 COUPLED: dict[str, type[Multinomial] | type[CrammerSinger]] = {

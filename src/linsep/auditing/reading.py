@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from linsep.auditing import liblinear_models, model_files, objectives, plain, statsmodels_results
-from linsep.auditing.objectives import Given
 from linsep.auditing.onnx_graphs import OnnxModel
 from linsep.auditing.subject import Stated, Subject
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.errors import BadInput, Refused
+from linsep.sklearn_objectives import Given, objective_of
 
 
 def _final_step(model: Any, X: Any) -> tuple[Any, Any]:
@@ -62,6 +62,6 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
     stated.refuse_all_but((), name)
     if getattr(final, "classes_", None) is not None:
         plain.check_labels(np.asarray(final.classes_), given.y)
-    problem = objectives.objective_of(final, given)
+    problem = objective_of(final, given)
     W = objectives.split(problem, final.coef_, final.intercept_)
     return Subject(name, problem, W, numbers, given)

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_array
 
 from linsep import losses
 from linsep.arrays import FloatArray
-from linsep.auditing.objectives import Given, Objective, Part, targets
+from linsep.auditing.objectives import targets
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.sklearn_objectives import Given, Objective, Part
 
 
 class _Fitted(NamedTuple):

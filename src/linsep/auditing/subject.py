@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from linsep.arrays import FloatArray
-from linsep.auditing.objectives import Given, Objective
 from linsep.errors import BadInput
 from linsep.losses import Loss
+from linsep.sklearn_objectives import Given, Objective
 
 
 class Subject(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.auditing.objectives import Part
 from linsep.errors import BadInput
+from linsep.sklearn_objectives import Part
 
 
 class SupportVectors(NamedTuple):

@@ -183,9 +183,8 @@ def _settle(Y: FloatArray, support: list[int], lam: FloatArray) -> tuple[list[in
         G, h = Q @ Q.T, (Q**2).sum(axis=1) / 2
         t = np.linalg.lstsq(G, h, rcond=1e-13)[0]
         residual = h - G @ t
-        if (
-            np.abs(residual).max() > 1e-9 * np.abs(h).max()
-        ):  # dependent points: the dual is linear there
+        if np.abs(residual).max() > 1e-9 * np.abs(h).max():
+            # dependent points: the dual is linear there
             step = np.append(-residual.sum(), residual)
             scale = math.inf
         else:

@@ -191,9 +191,8 @@ def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered
         return Shattered(X, homogeneous, inverse)
     if min(dependence) >= 0:  # only without an intercept: a nonnegative combination is 0
         dependence = tuple(-a for a in dependence)
-    if (
-        dependence[0] < 0 < max(dependence)
-    ):  # of a labelling and its opposite, choose the one that begins with +
+    if dependence[0] < 0 < max(dependence):
+        # of a labelling and its opposite, choose the one that begins with +
         dependence = tuple(-a for a in dependence)
     return NotShattered(X, homogeneous, tuple(1 if a >= 0 else -1 for a in dependence), dependence)
 

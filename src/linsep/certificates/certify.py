@@ -97,9 +97,8 @@ def _drifts(problem: Problem | GroupProblem, dual: Linearised, found: Optimality
     curvature. If columns are so large that v changes by more than l1, a recomputed u proves nothing. With l1 = 0,
     ``verify`` computes a dual point of its own.
     """
-    if (
-        not problem.penalty.kinked or not dual.base[:-1].any()
-    ):  # if w = 0, scores have no rounding error
+    if not problem.penalty.kinked or not dual.base[:-1].any():
+        # if w = 0, scores have no rounding error
         return False
     if isinstance(problem, GroupProblem):
         penalty, rows = problem.penalty, problem.losses

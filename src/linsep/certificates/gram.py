@@ -23,7 +23,7 @@ from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import balance, ridge_values
-from linsep.problem.gram_rows import GramRows
+from linsep.problem.gram import GramRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -277,7 +277,7 @@ def _evaluate_held_out(
     wrong = (found - truth) ** 2 if regression else found != np.asarray(truth)
     loss = float(np.mean(wrong))
     del found, wrong
-    text, facts = modelling.held_out_words(loss, truth, None, regression)
+    text, facts = modelling.held_out_words(loss, truth, regression)
     page = _page(options)
     if page is not None:
         source = (

@@ -35,20 +35,17 @@ class HeldOutResult:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def held_out_words(
-    loss: float, y: Any, weight: npt.NDArray[Any] | None, regression: bool
-) -> tuple[str, dict[str, Any]]:
+def held_out_words(loss: float, y: Any, regression: bool) -> tuple[str, dict[str, Any]]:
     """Return the held-out error as text and as facts; ``loss`` is the fraction of errors or the mean squared error."""
     n = len(y)
     if regression:
-        mean = np.average(y, weights=weight)
-        score = 1.0 - loss / float(np.average((y - mean) ** 2, weights=weight))
+        score = 1.0 - loss / float(np.average((y - np.average(y)) ** 2))
         text = f"held-out R squared {score:.4g} ({n:,} rows)"
         return text, {"rows": n, "score": score, "scoring": "R squared"}
     wrong = round(loss * n)
     bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
     known = labels.encode_any(y, n, "linsep fit")
-    classes, counts = known.classes, np.bincount(known.codes, weight)
+    classes, counts = known.classes, np.bincount(known.codes)
     guess = float((counts.sum() - counts.max()) / counts.sum())
     text = (
         f"held-out error {100 * loss:.1f} % ({wrong:,} of {n:,} rows), "

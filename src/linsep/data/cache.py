@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.data import strided_sample
-from linsep.data.files.datafile import FULL, DataFile, unchanged
-from linsep.data.files.numeric import NumericBatch, NumericFiles
+from linsep.data.files.datafile import FULL, DataFile
+from linsep.data.files.numeric import NumericBatch
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED
 from linsep.data.pieces import PieceFile, PieceWriter
@@ -105,6 +105,12 @@ class Writer:
                 f"The cache has reached {size:,} bytes, and cache_limit is {self._limit:,.0f}: give it more room, "
                 "or scan fewer rows or columns."
             )
+
+    def add_all(self, parts: Iterable[Any]) -> None:
+        """Append rows given in parts, dense or CSR, and complete the cache."""
+        for part in parts:
+            self.add(NumericBatch(part), self._directory)
+        self.finish()
 
     def _begin(self, batch: NumericBatch) -> None:
         self._sparse = hasattr(batch.X, "indptr")
@@ -242,44 +248,31 @@ def write_columns(directory: Path, rows: StoredRows, chosen: IntArray) -> Stored
     parts = (block[:, chosen] for _, block in rows.blocks())
     if rows.sparse and dense:
         parts = (part.toarray() for part in parts)
-    remedy = "set TMPDIR to a directory with more room"
-    return write_rows(directory, parts, remedy, width=len(chosen))
+    return write_rows(directory, parts, "set TMPDIR to a directory with more room", len(chosen))
 
 
-def write_rows(
-    directory: Path, parts: Iterable[Any], remedy: str, width: int | None = None
-) -> StoredRows:
-    """Write rows into a directory and open them; ``remedy`` is the advice if the disk is full."""
-    writer = Writer(directory, width=width)
-    try:
-        for part in parts:
-            writer.add(NumericBatch(part), directory)
-        writer.finish()
-    except OSError as error:
-        _explain(error, directory, remedy)
-        raise
-    finally:
-        writer.close()
-    return open_cache(directory)[0]
+def write_rows(directory: Path, parts: Iterable[Any], remedy: str, width: int) -> StoredRows:
+    """Write rows below a directory and open them; ``remedy`` is the advice if the disk is full."""
+    build(directory / "rows", lambda writer: writer.add_all(parts), remedy, width=width)
+    return open_cache(directory / "rows")[0]
 
 
-def _explain(error: OSError, directory: Path, remedy: str) -> None:
-    """Raise ``Refused`` with a remedy if the error means that the disk is full."""
-    if error.errno in FULL:
-        text = f"There is no room to write in {directory} ({error.strerror}): {remedy}."
-        raise Refused(text) from error
+def build(
+    directory: Path,
+    fill: Callable[[Writer], None],
+    remedy: str,
+    limit: float | None = None,
+    width: int | None = None,
+) -> None:
+    """Let ``fill`` write a cache to a temporary directory, and rename it to its final name.
 
-
-def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
-    """Write a cache to a temporary directory and rename it to its final name."""
+    ``remedy`` is the advice if the disk is full.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".building-", dir=directory.parent))
-    writer = Writer(making, limit)
+    writer = Writer(making, limit, width)
     try:
-        with unchanged(files.files):
-            for source, batch in files:
-                writer.add(batch, source)
-        writer.finish(files.target())
+        fill(writer)
         if directory.exists():
             with contextlib.suppress(Damaged):
                 open_cache(directory)[0].close()
@@ -289,8 +282,9 @@ def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and directory.exists():
             return  # another process has built the same cache
-        remedy = "give cache= a directory with more room; nothing was kept"
-        _explain(error, directory.parent, remedy)
+        if error.errno in FULL:
+            text = f"There is no room to write in {directory.parent} ({error.strerror}): {remedy}."
+            raise Refused(text) from error
         raise
     finally:
         writer.close()

@@ -188,9 +188,8 @@ class Dataset(ABC):
 
     # derived facts
 
-    whole: Block | None = (
-        None  #: all rows as one block, if they are in memory in a layout that the kernels read
-    )
+    #: All rows as one block, if they are in memory in a layout that the kernels read.
+    whole: Block | None = None
 
     one_block = False  #: whether rows in memory are visited as a single block
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from linsep.arrays import IntArray
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.files.arrays import open_npy
-from linsep.data.files.datafile import DataFile
+from linsep.data.files.datafile import DataFile, unchanged
 from linsep.data.files.formats import Reading
 from linsep.data.files.inference import MISSING
 from linsep.data.files.listing import list_files
@@ -249,32 +249,9 @@ def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> 
     They are written to a temporary directory, removed when the scan is closed or no longer used, or to the directory
     ``cache``; if that is complete already, it is opened and the parts are not read.
     """
-    if cache is not None:
-        try:
-            return Scan(block_cache.open_cache(cache)[0], cache=cache)
-        except block_cache.Damaged:
-            shutil.rmtree(cache, ignore_errors=True)
-            cache.parent.mkdir(parents=True, exist_ok=True)
-    near = None if cache is None else cache.parent
-    home = Path(tempfile.mkdtemp(prefix="linsep-" if near is None else ".building-", dir=near))
-    where = "set TMPDIR to a directory with more room" if near is None else "clear some room there"
-    try:
-        rows = block_cache.write_rows(home, parts, where, width)
-        if cache is not None:
-            rows.close()
-            try:
-                os.rename(home, cache)
-            except OSError:
-                if not cache.exists():
-                    raise
-                shutil.rmtree(home, ignore_errors=True)  # another process has written the same rows
-            return Scan(block_cache.reopen(cache)[0], cache=cache)
-    except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
-        raise
-    found = Scan(rows, cache=home)
-    found._finalizer = weakref.finalize(found, shutil.rmtree, home, ignore_errors=True)
-    return found
+    home, name = (None, "rows") if cache is None else (cache.parent, cache.name)
+    where = "set TMPDIR to a directory with more room" if cache is None else "clear some room there"
+    return _open_or_build(home, name, lambda writer: writer.add_all(parts), where, width=width)
 
 
 def _files(paths: Any, options: Mapping[str, Any] | None) -> list[DataFile]:
@@ -338,24 +315,47 @@ def _cache(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
     """
     wanted = reader.wanted
     name = block_cache.key(reader.files, [wanted.target, wanted.weight, *wanted.how.settings()])
-    cache = None if name is None else cache
-    home = Path(tempfile.mkdtemp(prefix="linsep-")) if cache is None else Path(cache)
-    place = home / (name or "rows")
+
+    def fill(writer: block_cache.Writer) -> None:
+        with unchanged(reader.files):
+            for source, batch in reader:
+                writer.add(batch, source)
+        writer.finish(reader.target())
+
+    home = None if cache is None or name is None else Path(cache)
+    remedy = "give cache= a directory with more room; nothing was kept"
+    return _open_or_build(home, name or "rows", fill, remedy, limit)
+
+
+def _open_or_build(
+    home: Path | None,
+    name: str,
+    fill: Callable[[block_cache.Writer], None],
+    remedy: str,
+    limit: float | None = None,
+    width: int | None = None,
+) -> Scan:
+    """Return the rows in the directory ``name`` of ``home``; ``fill`` writes them if they are missing or damaged.
+
+    Without ``home`` they are in a temporary directory, which is removed when the scan is closed or no longer used.
+    """
+    parent = Path(tempfile.mkdtemp(prefix="linsep-")) if home is None else home
+    place = parent / name
     try:
         try:
             opened = block_cache.open_cache(place)
         except block_cache.Damaged:
-            block_cache.build(place, reader, limit)
+            block_cache.build(place, fill, remedy, limit, width)
             opened = block_cache.reopen(place)
         if limit is not None and opened[0].nbytes > limit:
             raise BadInput(
                 f"The cache {place} takes {opened[0].nbytes:,} bytes, and cache_limit is {limit:,.0f}."
             )
     except BaseException:
-        if cache is None:
-            shutil.rmtree(home, ignore_errors=True)
+        if home is None:
+            shutil.rmtree(parent, ignore_errors=True)
         raise
     found = Scan(*opened, cache=place)
-    if cache is None:
-        found._finalizer = weakref.finalize(found, shutil.rmtree, home, ignore_errors=True)
+    if home is None:
+        found._finalizer = weakref.finalize(found, shutil.rmtree, parent, ignore_errors=True)
     return found

@@ -120,9 +120,8 @@ def solve(
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     except Exception:
-        require_untruncated(
-            X
-        )  # missing pages of a truncated file read as NaN, which may be the cause
+        # missing pages of a truncated file read as NaN, which may be the cause
+        require_untruncated(X)
         raise
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]

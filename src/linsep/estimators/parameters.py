@@ -90,13 +90,13 @@ def regression_loss(given: Any) -> Loss:
     return _loss_for("regression", "real targets", given).for_targets()
 
 
-def positive_or(name: str, given: Any, word: str) -> float | None:
-    """Return a positive finite number, or None if ``word`` was given instead."""
-    if isinstance(given, str) and given == word:
-        return None
+def positive_or_auto(name: str, given: Any) -> float | None:
+    """Return a positive finite number, or None if "auto" was given instead."""
     if isinstance(given, str):
-        raise BadInput(f"{name} must be a positive finite number or {word!r}, got {given!r}.")
-    return positive(name, given, f" or {word!r}")
+        if given == "auto":
+            return None
+        raise BadInput(f"{name} must be a positive finite number or 'auto', got {given!r}.")
+    return positive(name, given, " or 'auto'")
 
 
 def limit(name: str, given: Any, unit: str) -> float:

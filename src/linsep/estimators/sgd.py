@@ -299,7 +299,7 @@ class SGDClassifier(ByScores):
             n_passes_=done.passes + certifier.passes,
             trace_=fits[0].trace,
             _class_weight=self.class_weight,
-            _stream=streaming.after_fit(done, certifier.total),
+            _stream=streaming.Stream.after_fit(done, certifier.total),
         )
         return self
 
@@ -385,8 +385,8 @@ class SGDClassifier(ByScores):
             loss=factor.loss,
             C=factor.penalty.C,
             schedule=self.schedule,
-            eta0=parameters.positive_or("eta0", self.eta0, "auto"),
-            decay=parameters.positive_or("decay", self.decay, "auto"),
+            eta0=parameters.positive_or_auto("eta0", self.eta0),
+            decay=parameters.positive_or_auto("decay", self.decay),
             batch=None
             if whole
             else parameters.count("batch_size", self.batch_size, "rows, or 'all'"),

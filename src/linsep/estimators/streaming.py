@@ -33,17 +33,11 @@ class Stream:
     step_sizes: StepSizes
     scaling: Scaling | None = None
 
-
-def after_fit(done: Descent, total: float) -> Stream:
-    """Return the state at the end of ``fit``, from which ``partial_fit`` continues."""
-    return Stream(
-        W=done.continuation,
-        sums=done.sums,
-        steps=done.n_steps,
-        seen=total,
-        step_sizes=done.step_sizes,
-        scaling=done.scaling,
-    )
+    @classmethod
+    def after_fit(cls, done: Descent, total: float) -> Stream:
+        """Return the state at the end of ``fit``, from which ``partial_fit`` continues."""
+        last = done.continuation, done.sums, done.n_steps
+        return cls(*last, total, done.step_sizes, done.scaling)
 
 
 def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:

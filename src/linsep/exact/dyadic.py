@@ -46,9 +46,9 @@ class Dyadic:
     def __abs__(self) -> Dyadic:
         return Dyadic(np.abs(self.num), self.exp)
 
-    def halve(self, times: int = 1) -> Dyadic:
-        """Divide by 2**times."""
-        return Dyadic(self.num, self.exp - times)
+    def halve(self) -> Dyadic:
+        """Divide by 2."""
+        return Dyadic(self.num, self.exp - 1)
 
     def positive(self) -> Dyadic:
         """Elementwise max(., 0)."""

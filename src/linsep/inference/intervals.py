@@ -32,9 +32,8 @@ from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
 from linsep.problem.recipe import Recipe
 
 INTERCEPT = "(intercept)"
-_DEPENDENT = (
-    1e-12  # columns are dependent if an eigenvalue of the scaled information is relatively smaller
-)
+# columns are dependent if an eigenvalue of the scaled information is relatively smaller
+_DEPENDENT = 1e-12
 
 #: Largest fraction of the residual sum of squares that may be rounding error.
 _NOISE = 1e-2

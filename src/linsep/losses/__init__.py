@@ -31,11 +31,9 @@ from difflib import get_close_matches
 
 from linsep.errors import BadInput
 from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
-from linsep.losses.coupled import CoupledLoss
-from linsep.losses.crammer_singer import CrammerSinger
+from linsep.losses.coupled import CoupledLoss, CrammerSinger, Multinomial
 from linsep.losses.laws import check_laws
 from linsep.losses.loss import Loss, zero_margin
-from linsep.losses.multinomial import Multinomial
 from linsep.losses.piecewise_linear import (
     Absolute,
     EpsilonInsensitive,

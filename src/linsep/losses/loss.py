@@ -194,6 +194,36 @@ class Loss(ABC):
         )
 
 
+@dataclass(frozen=True)
+class ParabolicConjugate(Loss):
+    """A loss whose conjugate is one parabola on its domain, which ``conjugate_quadratic`` declares."""
+
+    @property
+    @abstractmethod
+    def conjugate_quadratic(self) -> float:
+        """q >= 0 with l*(-u) = q u^2 - zero_margin u on all of ``domain``."""
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = q * (zero_margin(self) + self.conjugate_quadratic * q)
+        return inside(-q, *self.domain, value)
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(ParabolicConjugate):
+    """A piecewise linear loss, whose conjugate is linear on its domain."""
+
+    smooth = False
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.0
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.zeros(np.shape(m))
+
+
 @dataclass(frozen=True, repr=False)
 class ResidualLoss(Loss):
     """A loss of the residual r = centre - m that is 0 at r = 0.

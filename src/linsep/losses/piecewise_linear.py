@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -10,11 +11,11 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.losses.loss import Loss, ResidualLoss, inside
+from linsep.losses.loss import Loss, PiecewiseLinear, ResidualLoss, inside
 
 
 @dataclass(frozen=True)
-class Hinge(Loss):
+class Hinge(PiecewiseLinear):
     """Hinge loss max(0, 1 - m), the loss of the support vector machine.
 
     See Also
@@ -42,11 +43,6 @@ class Hinge(Loss):
     name = "hinge"
     native = "hinge"
     native_ascent = True
-    smooth = False
-
-    @property
-    def conjugate_quadratic(self) -> float:
-        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -58,16 +54,9 @@ class Hinge(Loss):
     def slope(self, m: FloatArray) -> FloatArray:
         return np.where(np.asarray(m) < 1.0, -1.0, 0.0)
 
-    def curvature(self, m: FloatArray) -> FloatArray:
-        return np.zeros(np.shape(m))
-
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        return inside(-q, 0.0, 1.0, q)
-
 
 @dataclass(frozen=True, repr=False)
-class Absolute(ResidualLoss):
+class Absolute(ResidualLoss, PiecewiseLinear):
     """Absolute loss |centre - m|, by default |1 - m|; the absolute residual in regression.
 
     See Also
@@ -94,11 +83,6 @@ class Absolute(ResidualLoss):
     name = "absolute"
     native = "absolute"
     native_ascent = True
-    smooth = False
-
-    @property
-    def conjugate_quadratic(self) -> float:
-        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -110,16 +94,9 @@ class Absolute(ResidualLoss):
     def slope(self, m: FloatArray) -> FloatArray:
         return np.sign(np.asarray(m) - self.centre)
 
-    def curvature(self, m: FloatArray) -> FloatArray:
-        return np.zeros(np.shape(m))
-
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        return inside(-q, -1.0, 1.0, self.centre * q)
-
 
 @dataclass(frozen=True, repr=False)
-class Pinball(ResidualLoss):
+class Pinball(ResidualLoss, PiecewiseLinear):
     """Pinball loss of the residual r = centre - m, for quantile q: q r for r >= 0, (q - 1) r for r < 0.
 
     Parameters
@@ -152,7 +129,6 @@ class Pinball(ResidualLoss):
     """
 
     name = "pinball"
-    smooth = False
     classification = False
     quantile: float = 0.5
 
@@ -160,10 +136,6 @@ class Pinball(ResidualLoss):
         super().__post_init__()
         if not 0.0 < self.quantile < 1.0:
             raise BadInput(f"pinball: quantile must lie in (0, 1), got {self.quantile!r}.")
-
-    @property
-    def conjugate_quadratic(self) -> float:
-        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -179,24 +151,52 @@ class Pinball(ResidualLoss):
         low, high = self.domain
         return np.where(r > 0.0, -high, np.where(r < 0.0, -low, 0.0))
 
-    def curvature(self, m: FloatArray) -> FloatArray:
-        return np.zeros(np.shape(m))
+
+@dataclass(frozen=True, repr=False)
+class DeadZone(ResidualLoss):
+    """A loss that is 0 for residuals up to ``epsilon``; its ``dead_zone`` declares the conjugate."""
+
+    classification = False
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.epsilon < np.inf:
+            raise BadInput(
+                f"{self.name}: epsilon must be a finite number that is not negative, got {self.epsilon!r}."
+            )
+
+    @property
+    @abstractmethod
+    def dead_zone(self) -> tuple[float, float]:
+        """(q, epsilon) with l*(-u) = q u^2 + epsilon |u| - zero_margin u on all of ``domain``."""
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (self.centre - self.epsilon, self.centre + self.epsilon)
+
+    @property
+    def degree(self) -> int | None:
+        if self.centre != 0.0:
+            return None
+        return 1 if self.dead_zone[0] == 0.0 else 2
+
+    def in_units(self, exponent: int) -> DeadZone:
+        return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
+
+    @property
+    def residual_constant(self) -> float:
+        return self.epsilon
 
     def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        return inside(-q, *self.domain, self.centre * q)
-
-
-def check_epsilon(name: str, epsilon: float) -> None:
-    """Raise if epsilon, the half width of the zone without loss, is negative, infinite or NaN."""
-    if not 0.0 <= epsilon < np.inf:
-        raise BadInput(
-            f"{name}: epsilon must be a finite number that is not negative, got {epsilon!r}."
-        )
+        q, (quadratic, epsilon) = np.asarray(q), self.dead_zone
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = q * (self.centre + quadratic * q) + epsilon * np.abs(q)
+        return inside(-q, *self.domain, value)
 
 
 @dataclass(frozen=True, repr=False)
-class EpsilonInsensitive(ResidualLoss):
+class EpsilonInsensitive(DeadZone):
     """Epsilon-insensitive loss max(|r| - epsilon, 0) with r = centre - m, for support vector regression.
 
     Parameters
@@ -231,20 +231,10 @@ class EpsilonInsensitive(ResidualLoss):
 
     name = "epsilon_insensitive"
     smooth = False
-    classification = False
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_epsilon(self.name, self.epsilon)
 
     @property
     def dead_zone(self) -> tuple[float, float]:
         return (0.0, self.epsilon)
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return (self.centre - self.epsilon, self.centre + self.epsilon)
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -253,17 +243,6 @@ class EpsilonInsensitive(ResidualLoss):
     @property
     def absolute_terms(self) -> tuple[tuple[tuple[float, float], ...], float]:
         return ((0.5, self.epsilon), (0.5, -self.epsilon)), 0.0
-
-    @property
-    def degree(self) -> int | None:
-        return 1 if self.centre == 0.0 else None
-
-    def in_units(self, exponent: int) -> EpsilonInsensitive:
-        return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
-
-    @property
-    def residual_constant(self) -> float:
-        return self.epsilon
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -279,14 +258,9 @@ class EpsilonInsensitive(ResidualLoss):
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.zeros(np.shape(m))
 
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return inside(-q, -1.0, 1.0, self.epsilon * np.abs(q) + self.centre * q)
-
 
 @dataclass(frozen=True)
-class Perceptron(Loss):
+class Perceptron(PiecewiseLinear):
     """Perceptron loss max(0, -m), whose subgradient steps are the updates of the perceptron.
 
     See Also
@@ -312,12 +286,7 @@ class Perceptron(Loss):
 
     name = "perceptron"
     native = "perceptron"
-    smooth = False
     centre: ClassVar[float] = 0.0
-
-    @property
-    def conjugate_quadratic(self) -> float:
-        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -328,13 +297,6 @@ class Perceptron(Loss):
 
     def slope(self, m: FloatArray) -> FloatArray:
         return np.where(np.asarray(m) < 0.0, -1.0, 0.0)
-
-    def curvature(self, m: FloatArray) -> FloatArray:
-        return np.zeros(np.shape(m))
-
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        return inside(-q, 0.0, 1.0, np.zeros(q.shape))
 
 
 @dataclass(frozen=True)

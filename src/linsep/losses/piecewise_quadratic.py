@@ -14,8 +14,8 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.errors import BadInput
-from linsep.losses.loss import Loss, ResidualLoss, inside
-from linsep.losses.piecewise_linear import check_epsilon
+from linsep.losses.loss import ParabolicConjugate, ResidualLoss
+from linsep.losses.piecewise_linear import DeadZone
 
 
 def _check_width(loss: str, width: float) -> None:
@@ -24,7 +24,7 @@ def _check_width(loss: str, width: float) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Squared(ResidualLoss):
+class Squared(ResidualLoss, ParabolicConjugate):
     """Squared loss (centre - m)^2, by default (1 - m)^2; the squared residual in regression.
 
     See Also
@@ -70,11 +70,6 @@ class Squared(ResidualLoss):
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.full(np.shape(m), 2.0)
 
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return np.asarray(q * (self.centre + 0.25 * q))
-
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.full(np.broadcast(m, t).shape, 2.0)
 
@@ -83,7 +78,7 @@ class Squared(ResidualLoss):
 
 
 @dataclass(frozen=True)
-class SquaredHinge(Loss):
+class SquaredHinge(ParabolicConjugate):
     """Squared hinge loss max(0, 1 - m)^2.
 
     See Also
@@ -134,11 +129,6 @@ class SquaredHinge(Loss):
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.where(np.asarray(m) < 1.0, 2.0, 0.0)
 
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return inside(-q, 0.0, math.inf, q * (1.0 + 0.25 * q))
-
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return self.curvature(np.asarray(m) + t)
 
@@ -147,7 +137,7 @@ class SquaredHinge(Loss):
 
 
 @dataclass(frozen=True)
-class HuberisedHinge(Loss):
+class HuberisedHinge(ParabolicConjugate):
     """Huberised hinge loss: the hinge with its kink smoothed over ``width``.
 
     0 for m >= 1, (1-m)^2/(2 width) for 1 - width <= m < 1, and 1 - m - width/2 below.
@@ -214,18 +204,13 @@ class HuberisedHinge(Loss):
         m = np.asarray(m)
         return np.where((m < 1.0) & (1.0 - m <= self.width), 1.0 / self.width, 0.0)
 
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return inside(-q, 0.0, 1.0, q * (1.0 + 0.5 * self.width * q))
-
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         m = np.asarray(m)
         return np.minimum(self.curvature(m + t), self.curvature(m - t))
 
 
 @dataclass(frozen=True, repr=False)
-class Huber(ResidualLoss):
+class Huber(ResidualLoss, ParabolicConjugate):
     """Huber's loss of the residual r = centre - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond.
 
     Parameters
@@ -300,17 +285,12 @@ class Huber(ResidualLoss):
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.where(np.abs(self.residual(m)) <= self.width, 1.0, 0.0)
 
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return inside(-q, -self.width, self.width, q * (self.centre + 0.5 * q))
-
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.where(np.abs(self.residual(m)) + t <= self.width, 1.0, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
-class SquaredEpsilonInsensitive(ResidualLoss):
+class SquaredEpsilonInsensitive(DeadZone):
     """Squared epsilon-insensitive loss max(|r| - epsilon, 0)^2 with r = centre - m, for support vector regression.
 
     Parameters
@@ -344,35 +324,14 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     """
 
     name = "squared_epsilon_insensitive"
-    classification = False
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_epsilon(self.name, self.epsilon)
 
     @property
     def dead_zone(self) -> tuple[float, float]:
         return (0.25, self.epsilon)
 
     @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return (self.centre - self.epsilon, self.centre + self.epsilon)
-
-    @property
     def straight_tails(self) -> bool:
         return False
-
-    @property
-    def degree(self) -> int | None:
-        return 2 if self.centre == 0.0 else None
-
-    def in_units(self, exponent: int) -> SquaredEpsilonInsensitive:
-        return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
-
-    @property
-    def residual_constant(self) -> float:
-        return self.epsilon
 
     @property
     def curvature_bound(self) -> float:
@@ -391,11 +350,6 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.where(np.abs(self.residual(m)) > self.epsilon, 2.0, 0.0)
-
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(q * (self.centre + 0.25 * q) + self.epsilon * np.abs(q))
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.where(np.abs(self.residual(m)) - t > self.epsilon, 2.0, 0.0)

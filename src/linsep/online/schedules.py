@@ -120,12 +120,8 @@ def sizes(schedule: Schedule, k: IntArray) -> FloatArray:
     eta: Any
     try:
         eta = np.asarray(schedule(k), dtype=np.float64)
-    except (
-        TypeError,
-        ValueError,
-        ArithmeticError,
-    ):  # the function compares or rounds, so it accepts only single numbers
-        eta = None
+    except (TypeError, ValueError, ArithmeticError):
+        eta = None  # the function compares or rounds, so it accepts only single numbers
     if eta is None or eta.shape != k.shape:
         eta = np.array([_size(schedule, int(one)) for one in k])
     bad = ~(np.isfinite(eta) & (eta >= 0.0))

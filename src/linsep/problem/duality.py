@@ -249,9 +249,8 @@ def group_dual_value(
         shrink = 1.0 / max(penalty.gauge(v[0] + v[1]), 1.0)
         return DualValue(shrink * gain, conj, v, None, shrink)
     cost = penalty.conjugate(v[0] + v[1])
-    if (
-        penalty.l1_ratio == 0.0 and 0.0 < gain < 2.0 * cost
-    ):  # use the best multiple of a dual point that is too long
+    if penalty.l1_ratio == 0.0 and 0.0 < gain < 2.0 * cost:
+        # use the best multiple of a dual point that is too long
         kappa = gain / (2.0 * cost)
         v, conj = (kappa * v[0], kappa * v[1]), (kappa * conj[0], kappa * conj[1])
         gain, cost = -(conj[0] + conj[1]), penalty.conjugate(v[0] + v[1])

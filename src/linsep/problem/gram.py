@@ -1,12 +1,29 @@
-"""Symmetric Gram matrices sum h x~ x~' from the triangles that the kernels compute."""
+"""Gram matrices: inner products of rows, and sums h x~ x~' from the triangles that the kernels compute."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class GramRows:
+    """Inner products K of rows relative to a centre, with the sign, offset and weight of each row.
+
+    ``d`` is the number of terms in each inner product, ``centre_norm`` the Euclidean norm of the centre.
+    """
+
+    K: FloatArray
+    d: int
+    centre_norm: float
+    sigma: FloatArray
+    offset: FloatArray | None
+    weight: FloatArray | None
+
 
 #: Variance of a column, relative to its mean square, that is rounding noise.
 CONSTANT = 1e-24

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from linsep.separability.cone import Split, witness_or_separator
 from linsep.separability.decision import METHODS, WIDE, Answer, decide, proven
 from linsep.separability.results import Inseparable, Separable, Undecided
+from linsep.separability.search import Split, witness_or_separator
 
 __all__ = [
     "METHODS",

@@ -13,8 +13,8 @@ from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.data.row_access import plain_rows, plain_signs, y_of
 from linsep.errors import BadInput
 from linsep.exact.dyadic import DyadicRows
+from linsep.exact.rational import common_denominator, null_vector
 from linsep.hyperplane import Hyperplane
-from linsep.separability.integers import common_denominator, null_vector
 from linsep.separability.rows import ROUNDOFF, TINIEST, exact_margins
 from linsep.separability.witness import balances, round_to, underflows
 

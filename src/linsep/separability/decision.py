@@ -15,7 +15,6 @@ from linsep.separability.checks import touches
 from linsep.separability.faces import quasi_separation
 from linsep.separability.frame import Frame
 from linsep.separability.results import Inseparable, Separable, Undecided
-from linsep.separability.rounding import float_vectors
 from linsep.separability.rows import ROUNDOFF, SMALL, TINIEST, SignedRows
 from linsep.separability.search import (
     CommonPoint,
@@ -26,6 +25,7 @@ from linsep.separability.search import (
     proven_margin,
     search,
 )
+from linsep.separability.simplex import float_vectors
 from linsep.separability.witness import Witness, make_witness, residual
 
 Answer = Separable | Inseparable | Undecided
@@ -144,9 +144,7 @@ def _inseparable(
     point = None
     if signed.fit_intercept:
         ours = signed.data.sign[witness.rows] > 0
-        X = signed.features(witness.rows[ours])
-        X = dense(X)
-        point = 2.0 * (witness.weights[ours] @ X)
+        point = 2.0 * (witness.weights[ours] @ dense(signed.features(witness.rows[ours])))
     return Inseparable(
         rows=witness.rows,
         weights=witness.weights,

@@ -14,14 +14,13 @@ import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Location
+from linsep.exact.rational import null_vector
 from linsep.interrupts import lapack
 from linsep.separability import simplex
-from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
-from linsep.separability.integers import null_vector
 from linsep.separability.null_vectors import constant_on, simple_null_vectors
 from linsep.separability.rows import SLACK, SignedRows
-from linsep.separability.search import Working
+from linsep.separability.search import Working, witness_or_separator
 
 #: Relative singular value above which the row space is certainly not due to rounding.
 _CLEAR = 1e-6

@@ -59,8 +59,7 @@ class Frame:
 
     def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
         """Unit vectors of some rows, and their lengths before scaling (1 for a zero row)."""
-        X = self.rows.features(sample)
-        X = dense(X)
+        X = dense(self.rows.features(sample))
         A = np.empty((len(sample), self.order))
         A[:, : X.shape[1]] = (X - self.centre) / self.spread
         if self.rows.fit_intercept:

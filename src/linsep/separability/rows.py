@@ -61,9 +61,8 @@ class SignedRows:
 
     def features(self, rows: IntArray) -> Any:
         """x of some rows, dense or CSR, in float64."""
-        if (
-            self.data.location is Location.CLUSTER
-        ):  # sorted, because some rows may already have been fetched by a scan
+        if self.data.location is Location.CLUSTER:
+            # sorted, because some rows may already have been fetched by a scan
             wanted, back = np.unique(rows, return_inverse=True)
             X = self.data.sample(wanted).X[back]
         else:
@@ -72,8 +71,7 @@ class SignedRows:
 
     def signed_matrix(self, rows: IntArray) -> FloatArray:
         """a_i of some rows as a dense matrix: sigma (x, 1), or sigma x without an intercept."""
-        X = self.features(rows)
-        X = dense(X)
+        X = dense(self.features(rows))
         sign = self.data.sign[rows][:, None]
         return np.hstack([sign * X, sign]) if self.fit_intercept else sign * X
 
@@ -117,9 +115,7 @@ class SignedRows:
 
     def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
         """Margins a_i.theta of some rows as rational numbers."""
-        X = self.features(rows)
-        X = dense(X)
-        return exact_margins(X, self.data.sign[rows], theta)
+        return exact_margins(dense(self.features(rows)), self.data.sign[rows], theta)
 
 
 def exact_margins(X: FloatArray, sign: FloatArray, theta: FloatArray) -> list[Fraction]:

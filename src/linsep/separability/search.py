@@ -1,20 +1,63 @@
 """Decide separability for any number of rows on a growing working set.
 
-The test in ``cone`` is applied to a working set of rows. A witness among them is a witness for all rows: no pass is
-needed. Otherwise one pass finds the rows that the separator misclassifies, and the worst join the working set.
+Either vectors a_i lie strictly on one side of a hyperplane, or 0 lies in their convex hull (Gordan 1873). Nonnegative
+least squares decides which (Lawson and Hanson 1974, ch. 23):
+
+    min |sum_i x_i (a_i, 1) - (0, 1)|   over x >= 0,     residual r = (0, 1) - sum_i x_i (a_i, 1).
+
+If r = 0, the x_i are weights that sum to 1 with sum x_i a_i = 0: a witness of inseparability. Otherwise theta = -r_a
+has a_i.theta >= |r|^2 > 0 for every i: a separator. At most p + 1 of the x_i are positive.
+
+This is applied to a working set of rows. A witness among them is a witness for all rows: no pass is needed. Otherwise
+one pass finds the rows that the separator misclassifies, and the worst join the working set.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from linsep import _kernels
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.exact.dyadic import below
-from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
 from linsep.separability.rows import Scan, SignedRows
+
+#: |r| for unit vectors below which it may be rounding noise.
+ZERO = 1e-12
+_STEPS = 1000  # per native call, at most
+
+
+class Split(NamedTuple):
+    """Result: weights x, theta, and |r|, which is about the cosine margin of theta."""
+
+    weights: FloatArray
+    theta: FloatArray
+    residual: float
+
+    @property
+    def separated(self) -> bool:
+        """Whether theta separates, up to rounding."""
+        return self.residual > ZERO
+
+
+def witness_or_separator(A: FloatArray, start: FloatArray | None = None) -> Split:
+    """Find a separator of the rows of A (m, p) or a witness against it; the rows should have about unit length."""
+    m, p = A.shape
+    E = np.empty((m, p + 1))
+    E[:, :p] = A
+    E[:, p] = 1.0
+    x = np.zeros(m) if start is None else np.array(start, dtype=np.float64)
+    f, r = np.zeros(p + 1), np.zeros(p + 1)
+    f[p] = 1.0
+    for _ in range(2 + 20 * (m + p) // _STEPS):  # each call starts with a fresh factorisation
+        status, _ = _kernels.nnls(E, f, 0.1 * ZERO, _STEPS, x, r)
+        if status != 2:
+            break
+    return Split(x, -r[:p], float(np.sqrt(r @ r)))
+
 
 _MAX_PASSES = 200
 _WORST, _IDLE = 256, 2048  # at least: rows added per pass, rows kept before idle ones are dropped

@@ -1,14 +1,15 @@
 """Decide separability with many features: perceptron, least squares, then a working set by inner products.
 
-With many features, classes are usually separable by a wide margin, and the perceptron shows it in a few passes.
-Linearly independent rows are separable, and the minimum-norm solution of A theta = 1 shows it. If least squares does
-not separate, the test in ``cone`` is applied to a working set whose rows are expressed in coordinates of their own
-span, from a Cholesky factor of their inner products.
+With many features, classes are usually separable by a wide margin, and the perceptron (Rosenblatt 1958) shows it in a
+few passes. Linearly independent rows are separable, and the minimum-norm solution of A theta = 1 shows it. If least
+squares does not separate, ``witness_or_separator`` is applied to a working set whose rows are expressed in coordinates
+of their own span, from a Cholesky factor of their inner products.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from linsep import _kernels
 from linsep.arrays import FloatArray, IntArray
+from linsep.data import Dataset
 from linsep.data.row_access import row_blocks
 from linsep.interrupts import dense_product, lapack
-from linsep.separability.cone import witness_or_separator
-from linsep.separability.perceptron import passes as perceptron_passes
 from linsep.separability.rows import SignedRows
 from linsep.separability.search import (
     CommonPoint,
@@ -28,7 +29,56 @@ from linsep.separability.search import (
     Separator,
     first_rows,
     proven_margin,
+    witness_or_separator,
 )
+
+_ENTRIES_PER_CALL = 4_000_000  # about 10 ms, so that Ctrl-C is handled between calls
+
+
+def perceptron_passes(
+    data: Dataset, fit_intercept: bool, seed: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the number of updates of each pass, and theta after it.
+
+    A row on the wrong side, or on the hyperplane, adds its signed unit vector to theta. Each pass visits all rows in a
+    new random order; a pass without an update means that a separating hyperplane was found.
+    Yields nothing if the rows are not in one block of memory, or if a row is zero or too large to square.
+    """
+    block = data.whole
+    if block is None:
+        return
+    theta, lengths, order = np.zeros(data.d + 1), np.zeros(data.n), np.arange(data.n)
+    _kernels.row_norms(block.rows, 0, data.n, lengths)
+    lengths += float(fit_intercept)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return
+    counts = np.array([0, 0, 0, 0, -1])  # place, visits since the last update, updates, visits
+    at_once = max(1, _ENTRIES_PER_CALL * data.n // max(1, data.n_entries))
+    while True:
+        _kernels.shuffle(order, seed)
+        before, counts[:2], end = int(counts[2]), 0, int(counts[3]) + data.n
+        while counts[3] < end:
+            _kernels.perceptron(
+                block.rows,
+                data.sign,
+                lengths,
+                select="listed",
+                normalised=True,
+                intercept=fit_intercept,
+                online=False,
+                max_updates=2**62,
+                budget=min(at_once, end - int(counts[3])),
+                order=order,
+                theta=theta,
+                counts=counts,
+                numbers=np.zeros(2),
+                updated=np.zeros(0, np.int64),
+                norms=np.zeros(0),
+                sum=None,
+            )
+        yield int(counts[2]) - before, theta
+        seed += 1
+
 
 _PERCEPTRON_PASSES = 100  # a sixth of the passes that least squares may take
 _LSMR_STEPS = 300

@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
+from linsep.exact.rational import null_vector
 from linsep.interrupts import lapack
-from linsep.separability.integers import null_vector
 from linsep.separability.rows import ROUNDOFF, SMALL, SignedRows
 
 _NOISE = 1e-13  # fraction of the largest weight that may be rounding noise

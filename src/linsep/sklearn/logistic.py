@@ -14,7 +14,7 @@ from linsep import sklearn_objectives
 from linsep.arrays import FloatArray
 from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Delegated
-from linsep.sklearn.liblinear import fit_liblinear
+from linsep.sklearn.svm import fit_liblinear
 from linsep.sklearn_objectives import Given, Objective
 
 Arguments = dict[str, Any]

@@ -204,8 +204,8 @@ def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
         reduced = gram_reduction.Reduced(problem)
         found = again(reduced.problem, stop)
         problem.passes += reduced.problem.passes
-        theta = reduced.lift(np.ascontiguousarray(found.W[:, 0]))
-        best.offer(theta, Explicit(_unfold(reduced.problem, found.dual)), math.inf)
+        theta, u = _unfold(reduced.problem, found)
+        best.offer(reduced.lift(theta), Explicit(u), math.inf)
 
 
 def _solve_in(best: _Best, coordinates: Coordinates, stop: Stop, again: Again) -> None:
@@ -234,19 +234,12 @@ def _solve(
     part = Problem(problem.loss, problem.penalty, other, problem.fit_intercept)
     found = again(part, stop)
     problem.passes += part.passes
-    theta = np.ascontiguousarray(found.W[:, 0])
-    u = _unfold(part, found.dual)
+    theta, u = _unfold(part, found)
     other.close()
     return found.status, theta, u
 
 
-def _unfold(problem: Problem, dual: Linearised | Explicit) -> FloatArray:
-    """Return the dual variables of all rows, clipped to the domain of the conjugate."""
-    if isinstance(dual, Explicit):
-        return np.array(dual.u)
-    data, loss = problem.data, problem.loss
-    base, step = dual.base[:, 0], dual.step[:, 0]
-    offset = 0.0 if data.offset is None else data.offset
-    m = data.sign * (data.X @ base[:-1] + base[-1]) + offset
-    moved = data.sign * (data.X @ step[:-1] + step[-1])
-    return np.asarray(np.clip(-(loss.slope(m) + loss.curvature(m) * moved), *loss.domain))
+def _unfold(problem: Problem, found: Solution) -> tuple[FloatArray, FloatArray]:
+    """Return theta and the dual variables of all rows."""
+    theta, dual = np.ascontiguousarray(found.W[:, 0]), found.dual
+    return theta, np.array(dual.u) if isinstance(dual, Explicit) else problem.unfold(theta, dual)

@@ -18,9 +18,8 @@ from linsep.problem import CoupledProblem, GroupProblem, Problem
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import DualInfeasibility
 
-CLOSING_DECREMENT = (
-    2e-3  # half the squared decrement, relative to P, below which a Newton step may close the gap
-)
+# half the squared decrement, relative to P, below which a Newton step may close the gap
+CLOSING_DECREMENT = 2e-3
 FAR_FROM_CLOSED = 100.0  # a relative gap above this times tol is not explained by rounding
 SAFETY = 0.9  # solvers stop at this fraction of tol: the certificate adds a rounding bound
 

@@ -90,26 +90,23 @@ def models(
     leave threads idle, are fitted in parallel with one thread each; results are bit-identical.
     """
     plain = clone(estimator)
-    given = plain.get_params(deep=False)
-    if "warm_start" in given:
-        plain.set_params(warm_start=True)
-    workers = min(_threads(given), len(pairs))
+    workers = min(_threads(plain.get_params(deep=False)), len(pairs))
     together = workers > 1 and data.location is Location.MEMORY
     if together:
         entries = data.X.nnz if hasattr(data.X, "nnz") else np.size(data.X)
         together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
-            rising = _rising(clone(plain), data.send(train, "training"), Cs)
+            fitted = rising(plain, data.send(train, "training"), Cs)
             for c in range(len(Cs)):
                 with quiet():
-                    model = next(rising)
+                    model = next(fitted)
                 yield c, f, model
         return
     plain.set_params(n_threads=1)
 
     def along(f: int) -> list[Any]:
-        return list(_rising(clone(plain), data.take(pairs[f][0]), Cs))
+        return list(rising(plain, data.take(pairs[f][0]), Cs))
 
     with quiet(), Workers(workers, "linsep-fold") as pool:
         folds = []
@@ -136,8 +133,11 @@ def _threads(given: dict[str, Any]) -> int:
     return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
 
 
-def _rising(model: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
-    """Yield the model of each C, fitted with a warm start from the previous one."""
+def rising(estimator: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
+    """Yield a model for each C, fitted with a warm start from the previous one."""
+    model = clone(estimator)
+    if "warm_start" in model.get_params(deep=False):
+        model.set_params(warm_start=True)
     for C in Cs.tolist():
         model.set_params(C=C)
         fit(model, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -75,24 +75,13 @@ def path(
         models = _fit_together(estimator, data, grid)
         if models is None:
             models = _one_by_one(estimator, data, grid, job)
-    proofs = tuple(m.certificate for m in models)
+    coefs, intercepts, proofs, passes = zip(*models, strict=True)
     warn_uncertified(proofs, "path")
-    return Path(
-        grid,
-        np.stack([m.coef for m in models]),
-        np.stack([m.intercept for m in models]),
-        proofs,
-        float(sum(m.passes for m in models)),
-    )
+    return Path(grid, np.stack(coefs), np.stack(intercepts), proofs, float(sum(passes)))
 
 
-class _Model(NamedTuple):
-    """One model of the path: coef (k, d), intercept (k,)."""
-
-    coef: FloatArray
-    intercept: FloatArray
-    certificate: Optimality
-    passes: float
+#: One model of the path: coef (k, d), intercept (k,), certificate and passes.
+_Model = tuple[FloatArray, FloatArray, Optimality, float]
 
 
 def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
@@ -103,22 +92,16 @@ def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[
     if fits is None:
         return None
     ordered = [fits[c, -1] for c in range(len(grid))]
-    return [_Model(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes) for fit in ordered]
+    return [(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes) for fit in ordered]
 
 
 def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) -> list[_Model]:
     """Fit the models in increasing order of C, each with a warm start from the previous one."""
-    model = clone(estimator)
-    if "warm_start" in model.get_params(deep=False):
-        model.set_params(warm_start=True)
-    found = []
-    for C in grid.tolist():
-        model.set_params(C=C)
-        with separate.quiet():
-            separate.fit(model, data)
-        W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-        found.append(
-            _Model(W, b, require_certificate(model, "path"), getattr(model, "n_passes_", 0.0))
-        )
-        job.done += 1
+    found: list[_Model] = []
+    with separate.quiet():
+        for model in separate.rising(estimator, data, grid):
+            W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+            proof, passes = require_certificate(model, "path"), getattr(model, "n_passes_", 0.0)
+            found.append((W, b, proof, passes))
+            job.done += 1
     return found

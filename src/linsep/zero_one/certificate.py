@@ -15,9 +15,8 @@ from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
-from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import Points, distinct
-from linsep.zero_one.sweep import sweep
+from linsep.zero_one.sweep import best_threshold, sweep
 
 _PATIENCE = 600.0  # time limit of a check in seconds
 _METHODS = ("separable", "thresholds", "sweep", "cover")
@@ -156,8 +155,7 @@ class ZeroOne:
         )
 
     def _points(self, X: Any, y: Any, sample_weight: Any) -> Points:
-        rows = plain_rows(X)
-        rows = np.asarray(dense(rows), dtype=np.float64)
+        rows = np.asarray(dense(plain_rows(X)), dtype=np.float64)
         sign = plain_signs(y, len(rows), self.classes)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weight is not None and (

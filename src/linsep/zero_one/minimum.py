@@ -17,9 +17,8 @@ from linsep.separability import Separable, decide
 from linsep.separability.witness import Witness
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
-from linsep.zero_one.line import best_threshold, threshold_plane
 from linsep.zero_one.points import Points
-from linsep.zero_one.sweep import sweep
+from linsep.zero_one.sweep import best_threshold, sweep, threshold_plane
 from linsep.zero_one.witnesses import exact_witness, pack
 
 _SWEPT = 20_000  # most points for which two features are enumerated

@@ -24,7 +24,7 @@ from linsep.certificates import closing_sums_numpy, from_sums
 from linsep.certificates.gram import from_gram
 from linsep.losses import NAMES, get
 from linsep.penalties import ElasticNet
-from linsep.problem.gram_rows import GramRows
+from linsep.problem.gram import GramRows
 from linsep.solution import Explicit
 from linsep.solvers.grid import gram as spanned
 from linsep.solvers.newton import gram_space as span_newton

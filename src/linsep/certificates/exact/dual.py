@@ -14,7 +14,6 @@ columns. Nothing here needs to be trusted: the bound is evaluated at whatever po
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -43,7 +42,7 @@ from linsep.exact.decimals import (
     worthwhile,
 )
 from linsep.exact.dyadic import Dyadic, DyadicRows, nearest, rational
-from linsep.exact.rational import independent_columns, solve_rational
+from linsep.exact.rational import common_denominator, independent_columns, solve_rational
 from linsep.interrupts import lapack
 
 #: Most corrections of a dual point, each of which gains about 15 digits.
@@ -411,7 +410,6 @@ def _spread(
     mu = solve_rational([[Fraction(x) for x in row] for row in gram.tolist()], rhs)
     if mu is None:
         return None
-    common = math.lcm(*(x.denominator for x in mu))
-    whole = np.array([x.numerator * (common // x.denominator) for x in mu], dtype=object)
+    whole, common = common_denominator(mu)
     changes = [Fraction(t, common) for t in (r * (rows.num @ whole)).tolist()]
     return dict(zip(free.tolist(), changes, strict=True))

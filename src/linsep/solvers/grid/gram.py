@@ -23,7 +23,7 @@ from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.problem.gram_rows import GramRows
+from linsep.problem.gram import GramRows
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.dual_ascent import solve as dual_ascent

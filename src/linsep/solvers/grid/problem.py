@@ -20,7 +20,7 @@ from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Dataset, dataset
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet
-from linsep.problem.gram_rows import GramRows
+from linsep.problem.gram import GramRows
 from linsep.problem.recipe import Recipe
 from linsep.solution import Solution
 

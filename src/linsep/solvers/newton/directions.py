@@ -39,9 +39,8 @@ SPARSE_SHARE = 0.1
 # relative to P below which the gap may reveal it, and the number of refinements that cost less than double precision.
 BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
 REPAIRABLE = 2e-6  # smallest pivot that tolerates single precision if the step is refined
-STEP_VECTORS = (
-    60.0  # vectors of length d that a step reads: six for each of about ten pairs (quasi_newton.py)
-)
+# vectors of length d that a step reads: six for each of about ten pairs (quasi_newton.py)
+STEP_VECTORS = 60.0
 
 
 def centre_gradient(g: FloatArray, mu: FloatArray) -> FloatArray:
