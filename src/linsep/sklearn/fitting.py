@@ -156,20 +156,22 @@ def need_iterations(max_iter: int | None) -> None:
 
 def need_weights(weight: FloatArray | None) -> None:
     """Delegate weights that are all 0 or that make the objective non-convex to scikit-learn."""
-    if weight is None:
-        return
-    if not weight.min(initial=0.0) >= 0.0:
-        raise Delegated("with negative sample weights the objective is not convex")
-    if not weight.any():
+    need_convex(weight)
+    if weight is not None and not weight.any():
         raise Delegated("all sample weights are 0")
 
 
 def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
     """Delegate negative weights, and classes without a row of positive weight, to scikit-learn."""
-    if weight is not None and not weight.min(initial=0.0) >= 0.0:
-        raise Delegated("with negative sample weights the objective is not convex")
+    need_convex(weight)
     if not np.bincount(codes, weight, minlength=k).all():
         raise Delegated("a class has no row of positive weight, so that no minimiser exists")
+
+
+def need_convex(weight: FloatArray | None) -> None:
+    """Delegate weights that make the objective non-convex to scikit-learn."""
+    if weight is not None and not weight.min(initial=0.0) >= 0.0:
+        raise Delegated("with negative sample weights the objective is not convex")
 
 
 def gap_tolerance(tol: float | None, dtype: Any = np.float64) -> float:

@@ -103,6 +103,12 @@ def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
     )
 
 
+def store_regression(model: Any, X: Any, found: Minimum, **others: Any) -> None:
+    """Store the fitted attributes of a regression on one target, updated by ``others``."""
+    intercept = found.W[-1, 0] if model.fit_intercept else 0.0
+    store(model, X, found, coef_=found.W[:-1, 0].copy(), intercept_=intercept, **others)
+
+
 def _ordinary_rows(
     model: Any, kind: Any, X: Any, y: Any, also: str, largest: float = SMALL
 ) -> bool:

@@ -174,8 +174,7 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
         found = self._dense(X, y.reshape(-1, 1), None)
         if found is None:
             return False
-        intercept = found.W[-1, 0] if self.fit_intercept else 0.0
-        ordinary.store(self, X, found, coef_=found.W[:-1, 0].copy(), intercept_=intercept)
+        ordinary.store_regression(self, X, found)
         return True
 
     def _dense(self, X: Any, Y: FloatArray, weight: FloatArray | None) -> Minimum | None:
@@ -253,15 +252,9 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             found = self._on_working_set(X, y, tol)
         if found is None:
             return False
-        ordinary.store(
-            self,
-            X,
-            found,
-            coef_=found.W[:-1, 0].copy(),
-            intercept_=found.W[-1, 0] if self.fit_intercept else 0.0,
-            n_iter_=fitting.iterations(found.passes, self.max_iter),
-            dual_gap_=np.float64(found.certificate.gap),
-        )
+        passes = fitting.iterations(found.passes, self.max_iter)
+        gap = np.float64(found.certificate.gap)
+        ordinary.store_regression(self, X, found, n_iter_=passes, dual_gap_=gap)
         return True
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -404,9 +397,7 @@ class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ign
         found = ordinary.minimise_targets(*given, "quantile")
         if found is None:
             return False
-        intercept = found.W[-1, 0] if self.fit_intercept else 0.0
-        n_iter, coef = found.passes, found.W[:-1, 0].copy()
-        ordinary.store(self, X, found, coef_=coef, intercept_=intercept, n_iter_=n_iter)
+        ordinary.store_regression(self, X, found, n_iter_=found.passes)
         return True
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:

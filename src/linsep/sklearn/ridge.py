@@ -104,8 +104,7 @@ def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objecti
         raise Delegated("alpha has neither one entry nor one for each target")
     if weight is not None:
         weight = np.asarray(weight, dtype=float)
-        if not weight.min(initial=0.0) >= 0.0:
-            raise Delegated("with negative sample weights the objective is not convex")
+        fitting.need_convex(weight)
     parts = tuple(Part(target=np.ascontiguousarray(t), weight=weight) for t in targets.T)
     loss = losses.Squared().for_targets()
     return sklearn_objectives.ridge(loss, parts, alphas.tolist(), fit_intercept)

@@ -222,16 +222,11 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "encodings_")
         if location_of(X) is Location.CLUSTER:
             return MappedRows(X, self)
-        table = _columns(X)
-        self._check_names(table)
-        return matrix(self.encodings_, table, self.sparse_, consume)
+        return matrix(self.encodings_, self._opened(X), self.sparse_, consume)
 
     def transform_batches(self, X: Any) -> Iterator[Any]:
         """Encode a table or data frame batch by batch, in row order; yield dense arrays or CSR matrices."""
-        check_is_fitted(self, "encodings_")
-        table = _columns(X)
-        self._check_names(table)
-        return blocks(self.encodings_, table, self.sparse_)
+        return blocks(self.encodings_, self._opened(X), self.sparse_)
 
     def to_disk(self, X: Any, *, cache: str | os.PathLike[str] | None = None) -> Scan:
         """Encode a table or data frame and store the rows on disk, for tables larger than memory.
@@ -255,9 +250,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def unseen(self, X: Any) -> dict[str, dict[str, int]]:
         """Count the rows of each level that has no column of its own, for every categorical column."""
-        check_is_fitted(self, "encodings_")
-        table = _columns(X)
-        self._check_names(table)
+        table = self._opened(X)
         found = {}
         for encoding in self.encodings_:
             if isinstance(encoding, Category):
@@ -364,7 +357,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             d > _DENSE_WIDTH and sum(e.entries_per_row for e in self.encodings_) < _DENSE_SHARE * d
         )
 
-    def _check_names(self, table: Table) -> None:
+    def _opened(self, X: Any) -> Table:
+        """Return X as a table with the columns that the encoder was fitted to, or raise."""
+        check_is_fitted(self, "encodings_")
+        table = _columns(X)
         needed = [e.name for e in self.encodings_ if e.width]
         absent = [name for name in needed if name not in table.kinds]
         if absent:
@@ -381,6 +377,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"these columns were not there when the encoder was fitted: {shown}; leave them out, or "
                 "give extra='ignore'."
             )
+        return table
 
 
 def _columns(X: Any) -> Table:
