@@ -58,6 +58,17 @@ def test_closing_sums_become_a_primal_and_a_dual_value_in_one_module():
     assert matching(r"\bgap_of\b") == set()
 
 
+def test_the_page_about_the_architecture_lists_the_layers_that_are_checked():
+    root = Path(__file__).parents[1]
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.search(r"## Layers.*?```text\n(.*?)```", page, re.DOTALL)
+    checked = re.search(r"layers = \[(.*?)\]", (root / "pyproject.toml").read_text(), re.DOTALL)
+    assert listed is not None and checked is not None
+    *layers, native = [re.split(r" {2,}", line)[0] for line in listed[1].splitlines()]
+    assert native == "_kernels"
+    assert ["__main__", *layers] == re.findall(r'"(.*?)"', checked[1])
+
+
 def test_a_data_back_end_is_seven_methods():
     """Facts are attributes; everything else a data set offers is derived from these methods."""
     assert Dataset.__abstractmethods__ == {

@@ -175,7 +175,7 @@ def test_a_cache_is_used_again(here, tuned, capsys, monkeypatch):
     tuned(stored_in_memory=0)
     first = fitted([*words, "--resume", "state"], capsys)
     assert len(list(Path("rows").iterdir())) == 3 and not Path("state").exists()
-    monkeypatch.setattr("linsep.data.cache.write_rows", None)  # nothing is written again
+    monkeypatch.setattr("linsep.data.cache.build", None)  # nothing is written again
     same(first, fitted(words, capsys))
 
 
