@@ -89,14 +89,20 @@ def measure_prices() -> dict[str, float]:
         _problem(rng.standard_normal((6_000, 200))),
     )
     sparse = _problem(sp.random(10_000, 400, 0.05, format="csr", random_state=0))
-    wide = _problem(sp.random(10_000, 20_000, 0.003, format="csr", random_state=0))
+    brief, wide = (  # ten and sixty entries per row
+        _problem(sp.random(10_000, 20_000, density, format="csr", random_state=0))
+        for density in (0.0005, 0.003)
+    )
+    longer = wide.data.n_entries - brief.data.n_entries
     out = {"native calls": 5_000.0}
     zero = np.zeros(3)
     out["calls"] = _least(lambda: tiny.value_gradient(zero), 200)
     slim = _problem(rng.standard_normal((6_000, 2)))
     out["rows"] = _sweep(slim) / 6_000
     out["reads"] = (_sweep(dense) - _sweep(slim)) / (6_000 * 198)
-    out["sparse reads"] = (_sweep(wide) - 10_000 * out["rows"]) / wide.data.n_entries
+    swept = _sweep(brief)
+    out["sparse reads"] = (_sweep(wide) - swept) / longer
+    out["sparse rows"] = max(swept / 10_000 - 10.0 * out["sparse reads"], 1.0)
     pairs, v = rng.standard_normal((10, 10_000)), rng.standard_normal(10_000)
     out["vectors"] = _least(lambda: pairs @ v) / pairs.size
     centre = np.zeros(200)
@@ -120,7 +126,9 @@ def measure_prices() -> dict[str, float]:
     few, many = _epoch(short) / 4_000, _epoch(long) / 4_000
     out["visited"] = (many - few) / 200.0
     out["visits"] = max(few - 10.0 * out["visited"], 1.0)
-    out["sparse visited"] = max(_epoch(wide) / 10_000 - out["visits"], 1.0) / 60.0
+    walked = _epoch(brief)
+    out["sparse visited"] = (_epoch(wide) - walked) / longer
+    out["sparse visits"] = max(walked / 10_000 - 10.0 * out["sparse visited"], 1.0)
     return {name: float(f"{price:.3g}") for name, price in out.items()}
 
 

@@ -14,7 +14,7 @@ from tuned import tuning
 
 from linsep import LogisticRegression, verify
 from linsep.certificates.recheck import Part, chunks
-from linsep.data import mapped_vectors
+from linsep.data import mapped_vectors, ordered_sum
 from linsep.data.disk import Disk
 from linsep.data.entrance import labels
 from linsep.data.layout import sparse_edges
@@ -158,6 +158,22 @@ def test_a_thread_does_not_run_ahead_with_long_sums():
         total = add_up([(add, 200_000)], 8, 10**9, openers, lambda: pool, 4e6)[0]
     assert total[0] == 36 and total[1:].sum() == 0
     assert sorted(seen) == [0, 1]
+
+
+def test_one_thread_adds_the_same_bits_without_locks(monkeypatch):
+    values = np.random.default_rng(0).standard_normal((64, 5))
+
+    def add(block, out):
+        out += values[block]
+
+    def total(threads):
+        with ThreadPoolExecutor(3) as pool:
+            return add_up([(add, 5)], 64, 10**9, [lambda k: k] * threads, lambda: pool)[0]
+
+    several = total(4)
+    monkeypatch.setattr(ordered_sum, "_Total", None)
+    np.testing.assert_array_equal(total(1), several)
+    np.testing.assert_allclose(several, values.sum(axis=0))
 
 
 def test_a_failing_thread_stops_the_others():

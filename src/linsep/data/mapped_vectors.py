@@ -66,5 +66,7 @@ def _make(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _map_of(values: npt.NDArray[Any]) -> mmap.mmap | None:
+    if values.base is None:  # it owns its memory
+        return None
     owner = memory_owner(values)
     return owner if isinstance(owner, mmap.mmap) else None

@@ -55,6 +55,34 @@ def _add(total: FloatArray, part: FloatArray) -> None:
         total[some] += part[some]
 
 
+def _add_span(sums: list[FloatArray], parts: list[list[FloatArray]]) -> list[FloatArray]:
+    """Add the accumulators of one span to the sums, in place; the first span of all becomes the sums."""
+    sums = sums or [own.pop(0) for own in parts]
+    for total, own in zip(sums, parts, strict=True):
+        for part in own:
+            _add(total, part)
+    return sums
+
+
+def _span_sums(
+    span: _Span,
+    functions: Sequence[Sum],
+    sizes: Sequence[int],
+    opened: Callable[[int], Block],
+) -> list[list[FloatArray]]:
+    """Return the accumulators of one span, for each sum in order."""
+    parts = [
+        [np.zeros(size) for _ in range(number)]
+        for number, size in zip(span.parts, sizes, strict=True)
+    ]
+    for k, places in span.blocks:
+        check()
+        block = opened(k)
+        for fn, part, place in zip(functions, parts, places, strict=True):
+            fn(block, part[place])
+    return parts
+
+
 class _Total:
     """Running totals, to which the sums of a span are added as soon as all earlier spans have been added."""
 
@@ -85,10 +113,7 @@ class _Total:
                     return
                 self._pending[self._next] = None
                 self._next += 1
-                self.sums = self.sums or [own.pop(0) for own in ready]
-                for total, own in zip(self.sums, ready, strict=True):
-                    for part in own:
-                        _add(total, part)
+                self.sums = _add_span(self.sums, ready)
 
 
 def add_up(
@@ -107,6 +132,11 @@ def add_up(
     """
     functions, sizes = zip(*wanted, strict=True)
     all_spans = _spans(blocks, n_entries, sizes)
+    if len(openers) == 1:
+        sums: list[FloatArray] = []
+        for span in all_spans:
+            sums = _add_span(sums, _span_sums(span, functions, sizes, openers[0]))
+        return sums
     parts_at_once = max(1, int(min(len(all_spans), memory_limit / (8 * sum(sizes)))))
     total = _Total(len(all_spans), parts_at_once - 1)
     take, running = count().__next__, True
@@ -114,17 +144,7 @@ def add_up(
     def walk(opened: Callable[[int], Block]) -> None:
         while (index := take()) < len(all_spans):
             total.wait(index)
-            counts, own = all_spans[index]
-            parts = [
-                [np.zeros(size) for _ in range(number)]
-                for number, size in zip(counts, sizes, strict=True)
-            ]
-            for k, places in own:
-                check()
-                block = opened(k)
-                for fn, part, place in zip(functions, parts, places, strict=True):
-                    fn(block, part[place])
-            total.add(index, parts)
+            total.add(index, _span_sums(all_spans[index], functions, sizes, opened))
 
     def still_wanted() -> None:
         if not running:

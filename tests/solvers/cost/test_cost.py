@@ -114,6 +114,27 @@ def test_correlated_features_make_conjugate_gradients_longer():
     assert law.iterations(known.terms(factors, 1e-6)) > law.iterations(known.terms(plain, 1e-6))
 
 
+def test_short_and_long_sparse_rows_have_prices_of_their_own():
+    """The price of a visit is that of a short row, which a dense one does not tell."""
+    price, cell = prices().nanoseconds, replace(SHAPES[4], entries=130_000)
+    assert WORK["dual-cd"](cell) == {
+        "native calls": 1.0,
+        "sparse visits": cell.n,
+        "sparse visited": cell.entries,
+    }
+    assert WORK["newton-cg"](cell)["sparse rows"] == cell.n
+    assert price["sparse visited"] > price["visited"]
+    assert price["sparse visits"] < price["visits"]
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_short_texts_are_for_coordinate_ascent(C, tol):
+    """5,574 short messages, rows of length 1: ascent took half to a third as long as conjugate gradients."""
+    costs = Prediction(Shape(5_574, 8_712, 74_170, True, hardness=C), "receding", tol)
+    assert costs.cheapest(["dual-cd", "newton-cg"]) == "dual-cd"
+
+
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("n", "d"), [(3_000, 20), (400, 150), (60, 300)])

@@ -14,7 +14,9 @@ from linsep.errors import CertificateError, SeparableData
 from linsep.losses import Absolute, Logistic, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
+from linsep.solution import Stop
 from linsep.solvers.newton import exact_fit
+from linsep.solvers.newton.subsampled import minimise
 
 
 def counts(n: int, d: int, seed: int) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -55,6 +57,19 @@ def test_the_fit_has_the_least_norm(dense, intercept):
     if intercept:
         A, t = A - A.mean(axis=0), t - t.mean()
     np.testing.assert_allclose(found.W[:-1, 0], np.linalg.pinv(A) @ t, atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [4, 320])
+def test_a_small_auxiliary_problem_is_minimised_natively(d):
+    """The solver in Python takes over above ``native.FEATURES``; both end at the least-squares solution."""
+    rng = np.random.default_rng(d)
+    X = rng.standard_normal((400, d))
+    t = X @ rng.standard_normal(d) + rng.standard_normal(400)
+    data = Memory(X, np.ones(400), -t)
+    problem = Problem(Squared(centre=0.0), ElasticNet(np.inf), data, False)
+    theta = minimise(problem, np.zeros(d + 1), Stop(1e-9))
+    np.testing.assert_allclose(theta[:-1], np.linalg.lstsq(X, t)[0], atol=1e-8)
+    assert (problem.passes <= 5.0) == (d == 4)
 
 
 def test_targets_that_contradict_each_other_have_no_exact_fit():

@@ -88,6 +88,9 @@ def test_recent_vectors_have_the_same_bits_on_disk(length, count):
     np.testing.assert_array_equal(disk.combine(weights), memory.combine(weights))
     memory.clear()
     assert len(memory) == 0
+    for some in given:  # the storage is used again
+        memory.append(some)
+    np.testing.assert_array_equal(memory.dots(v), disk.dots(v))
 
 
 def _table(n, d, power, seed=0):

@@ -35,7 +35,8 @@ RECEDING, QUADRATIC, KINKED = "receding", "quadratic", "kinked"
 
 def sweeps(shape: Shape, count: float) -> Work:
     """Return the work of ``count`` sweeps over the rows."""
-    return {"rows": count * shape.n, shape.storage + "reads": count * shape.entries}
+    rows, reads = shape.storage + "rows", shape.storage + "reads"
+    return {rows: count * shape.n, reads: count * shape.entries}
 
 
 def kind_of(loss: Loss) -> str:

@@ -42,8 +42,9 @@ def primal_is_smaller(ascent: Ascent) -> bool:
 
 def work(shape: Shape) -> Work:
     """Return the work of one epoch; zeros of mostly-zero dense rows are skipped (kernels/dual/compressed.hpp)."""
-    visited = "visited" if shape.kept == 1.0 and not shape.sparse else "sparse visited"
-    return {"native calls": 1.0, "visits": float(shape.n), visited: shape.kept * shape.entries}
+    storage = "" if shape.kept == 1.0 and not shape.sparse else "sparse "
+    rows, entries = float(shape.n), shape.kept * shape.entries
+    return {"native calls": 1.0, storage + "visits": rows, storage + "visited": entries}
 
 
 def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:

@@ -15,9 +15,7 @@ from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Stop
-from linsep.solvers.newton import native as native_newton
-from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.subsampled import Adaptive
+from linsep.solvers.newton.subsampled import minimise
 
 _PASSES = 24.0  # largest number of passes for the start; nearly separable rows would need many more
 
@@ -29,12 +27,7 @@ def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
         return theta
     loss = Squared(centre=zero_margin(given)) if given.regression else SquaredHinge()
     easy = Problem(loss, problem.penalty, problem.data, problem.fit_intercept)
-    if native_newton.fits(easy):
-        start = theta.copy()
-        native_newton.run_native(easy, start, 1e-2, polish=False)
-    else:
-        stop = Stop(1e-2, max_passes=_PASSES)
-        start = newton.solve(easy, theta, stop, Adaptive(easy, None)).W[:, 0].copy()
+    start = minimise(easy, theta, Stop(1e-2, max_passes=_PASSES))
     problem.passes += easy.passes
     return start if np.isfinite(start).all() else theta
 

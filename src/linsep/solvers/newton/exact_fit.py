@@ -27,10 +27,9 @@ from linsep.penalties import ElasticNet
 from linsep.problem import GroupProblem, Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.linalg.row_products import row_products
-from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.gram_reduction import MAX_ORDER
 from linsep.solvers.newton.recession import separable, separable_by_unpenalised, separates
-from linsep.solvers.newton.subsampled import Adaptive
+from linsep.solvers.newton.subsampled import minimise
 
 NAME = "newton"  # exact fits stand in for Newton's method
 EXACT = 1e-12  # relative objective of an exact fit, which is rounding error
@@ -102,9 +101,9 @@ def solve_unpenalised(group: GroupProblem) -> Solution | None:
 def _least_squares(problem: Problem) -> FloatArray:
     squared = Squared(centre=zero_margin(problem.loss))
     easy = Problem(squared, problem.penalty, problem.data, problem.fit_intercept)
-    found = newton.solve(easy, np.zeros(problem.order), Stop(1e-9), Adaptive(easy, None))
+    theta = minimise(easy, np.zeros(problem.order), Stop(1e-9))
     problem.passes += easy.passes
-    return np.ascontiguousarray(found.W[:, 0])
+    return theta
 
 
 def _interpolate(problem: Problem) -> FloatArray:

@@ -40,7 +40,7 @@ _PILOT_TOL = 1e-3
 # skipped.
 _SPARSE_ROWS_PER_FEATURE = 150
 _WEAK_HARDNESS, _WEAK_ROWS, _WEAKER_HARDNESS, _MANY_ROWS = 1.0, 60, 100.0, 100
-_UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
+UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
 
 
 def fits(problem: Problem) -> bool:
@@ -169,5 +169,5 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)
         return run.solution(Status.CERTIFIED, theta, dual)
-    unfinished = status == _UNFINISHED or problem.lam == 0.0
+    unfinished = status == UNFINISHED or problem.lam == 0.0
     return run.solution(Status.GIVEN_UP if unfinished else Status.WORKING_PRECISION, theta, dual)

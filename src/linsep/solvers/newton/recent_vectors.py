@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from linsep import _kernels
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray
 from linsep.data import mapped_vectors
 from linsep.interrupts import check
+
+_ALL = (slice(None),)
 
 
 class RecentVectors:
@@ -22,7 +24,8 @@ class RecentVectors:
         allocate = mapped_vectors.zeros if on_disk else np.empty
         self._all, self._on_disk = allocate((most, length)), on_disk
         self._rows = _kernels.Rows(self._all)
-        self._places = np.empty(0, dtype=np.int64)  # indices into ``_all``, oldest vector first
+        self._order = np.arange(most)  # indices into ``_all``, oldest vector first
+        self._places = self._order[:0]  # those in use
 
     def __len__(self) -> int:
         return len(self._places)
@@ -34,38 +37,41 @@ class RecentVectors:
 
     def append(self, v: FloatArray) -> None:
         """Append a vector, replacing the oldest one if the storage is full."""
-        full = len(self) == len(self._all)
-        place = self._places[0] if full else len(self)
-        self._places = np.append(self._places[1:] if full else self._places, place)
+        order, used = self._order, len(self._places)
+        if used == len(order):
+            order[:] = np.roll(order, -1)
+        else:
+            self._places = order[: used + 1]
+        place = self._places[-1]
         self._all[place] = v
-        mapped_vectors.release(self._all[place])
+        if self._on_disk:
+            mapped_vectors.release(self._all[place])
 
     def dots(self, v: FloatArray) -> FloatArray:
         """Return the inner products of all vectors with v, by one thread, so that they are reproducible."""
-        out = np.empty(len(self))
-        for part, places in self._parts():
-            _kernels.list_dots(self._rows, places, v, out[part])
+        out = np.empty(len(self._places))
+        for part in self._parts():
+            _kernels.list_dots(self._rows, self._places[part], v, out[part])
         return out
 
     def combine(self, weights: FloatArray) -> FloatArray:
         """Return the linear combination of the vectors with these weights."""
         out = np.zeros(self._all.shape[1])
-        for part, places in self._parts():
-            _kernels.list_add(self._rows, places, weights[part], out)
+        for part in self._parts():
+            _kernels.list_add(self._rows, self._places[part], weights[part], out)
         return out
 
     def clear(self) -> None:
         """Remove all vectors."""
-        self._places = self._places[:0]
+        self._places = self._order[:0]
 
-    def _parts(self) -> Iterator[tuple[slice, IntArray]]:
-        """Yield all vectors at once, or one after another if they are memory-mapped."""
-        if not self._on_disk:
+    def _parts(self) -> Iterable[slice]:
+        """Return the parts of ``_places`` to read together: all, or one after another if they are memory-mapped."""
+        check()
+        return self._one_by_one() if self._on_disk else _ALL
+
+    def _one_by_one(self) -> Iterator[slice]:
+        for k, place in enumerate(self._places):
             check()
-            yield slice(None), self._places
-            return
-        for k in range(len(self)):
-            check()
-            places = self._places[k : k + 1]
-            yield slice(k, k + 1), places
-            mapped_vectors.release(self._all[places[0]])
+            yield slice(k, k + 1)
+            mapped_vectors.release(self._all[place])

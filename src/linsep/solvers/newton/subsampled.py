@@ -239,3 +239,14 @@ def solve_preconditioned(
     hessian = PilotHessian(problem, seed)
     direction = QuasiNewton(Adaptive(problem, hessian), seed, LONGEST, hessian)
     return newton.solve(problem, theta, stop, direction)
+
+
+def minimise(problem: Problem, theta: FloatArray, stop: Stop) -> FloatArray:
+    """Return the minimiser of an auxiliary problem, computed natively if it is small."""
+    if native_newton.fits(problem):
+        theta = theta.copy()
+        status, *_ = native_newton.run_native(problem, theta, stop.tol, polish=False)
+        if status != native_newton.UNFINISHED:
+            return theta
+    found = newton.solve(problem, theta, stop, Adaptive(problem, None))
+    return np.ascontiguousarray(found.W[:, 0])
