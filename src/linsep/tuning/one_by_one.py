@@ -23,6 +23,7 @@ from linsep.errors import ConvergenceWarning
 from linsep.interrupts import Workers
 from linsep.monitoring import advance
 from linsep.pipelines import final_step
+from linsep.solvers.multiclass.softmax_path import SoftmaxPath
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.scoring import Score
 
@@ -100,7 +101,7 @@ def models(
         together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
-            rising = _rising(clone(plain), data.send(train, "training"), Cs)
+            rising = fit_rising(clone(plain), data.send(train, "training"), Cs)
             for c in range(len(Cs)):
                 with quiet():
                     model = next(rising)
@@ -109,7 +110,7 @@ def models(
     plain.set_params(n_threads=1)
 
     def along(f: int) -> list[Any]:
-        return list(_rising(clone(plain), data.take(pairs[f][0]), Cs))
+        return list(fit_rising(clone(plain), data.take(pairs[f][0]), Cs))
 
     with quiet(), Workers(workers, "linsep-fold") as pool:
         folds = []
@@ -136,9 +137,11 @@ def _threads(given: dict[str, Any]) -> int:
     return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
 
 
-def _rising(model: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
-    """Yield the model of each C, fitted with a warm start from the previous one."""
+def fit_rising(model: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
+    """Yield the model of each C, in increasing order, fitted with a warm start from those before."""
+    path = SoftmaxPath()
     for C in Cs.tolist():
         model.set_params(C=C)
-        fit(model, data)
+        with path.use():
+            fit(model, data)
         yield copy(model)  # shallow: a fit replaces the fitted attributes and never mutates them

@@ -111,14 +111,13 @@ def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) 
     model = clone(estimator)
     if "warm_start" in model.get_params(deep=False):
         model.set_params(warm_start=True)
-    found = []
-    for C in grid.tolist():
-        model.set_params(C=C)
+    found, rising = [], separate.fit_rising(model, data, grid)
+    for _ in grid:
         with separate.quiet():
-            separate.fit(model, data)
-        W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+            fitted = next(rising)
+        W, b = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
         found.append(
-            _Model(W, b, require_certificate(model, "path"), getattr(model, "n_passes_", 0.0))
+            _Model(W, b, require_certificate(fitted, "path"), getattr(fitted, "n_passes_", 0.0))
         )
         job.done += 1
     return found
