@@ -17,7 +17,7 @@ void weights_of(const A& W, const PyRows& x, const PyClasses& y, const char* wha
 }
 
 void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, Out out,
-                   std::optional<OutPlanes> p, std::optional<Out> cross) {
+                   std::optional<OutPlanes> p, std::optional<Out> cross, bool single) {
     x.range(lo, hi);
     y.match(x);
     if (p) y.match_planes(*p);
@@ -27,8 +27,8 @@ void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, 
     nb::gil_scoped_release release;
     const int64_t k = y.view.k;
     const auto room = scratch(softmax_scratch(x.rows, k) + (cross ? panel_scratch(k, k) : 0));
-    table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), data(p), p ? p->stride(0) : 0, data(cross),
-                         room.get());
+    table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), single, out.data(), data(p), p ? p->stride(0) : 0,
+                         data(cross), room.get());
 }
 
 void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, InPlanes p, In2 V, Out out) {
@@ -230,9 +230,10 @@ void bind_crammer_singer(nb::module_& m) {
 
 void bind_softmax(nb::module_& m) {
     m.def("softmax_sweep", &softmax_sweep, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "W"_a, "out"_a,
-          "p"_a.none() = nb::none(), "cross"_a.none() = nb::none(),
+          "p"_a.none() = nb::none(), "cross"_a.none() = nb::none(), "single"_a = false,
           "Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the "
-          "probabilities, cross [K K] += sum s p p' (K, K) in single precision.");
+          "probabilities, cross [K K] += sum s p p' (K, K) in single precision. `single`: products through packed "
+          "panels are in single precision.");
     m.def("softmax_hess_vec", &softmax_hess_vec, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a, "V"_a, "out"_a,
           "Product of the Hessian at the probabilities p with V (d + 1, K): out [(d + 1) K]. One pass.");
     m.def("softmax_product", &softmax_product, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a.none(), "W"_a, "V"_a,

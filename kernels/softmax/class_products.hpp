@@ -2,7 +2,8 @@
 //   scores   z_c = X w_c + b_c        add   g_c += X'a_c
 // For dense rows, W is transposed first, so that vectors run along features: no lane is wasted on padded classes, and
 // the sums over the lanes of VL rows form one vector of a plane. Sparse rows process all classes of a feature at once,
-// with K = padded_classes(k) numbers per row. Many features and classes use packed panels (softmax/panels.hpp).
+// with K = padded_classes(k) numbers per row. Many features and classes use packed panels (softmax/panels.hpp), in
+// precision E.
 #pragma once
 #include <optional>
 
@@ -13,11 +14,11 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-template <class R>
+template <class R, class E = double>
 struct ByClass;
 
-template <class T>
-struct ByClass<DenseRows<T>> {
+template <class T, class E>
+struct ByClass<DenseRows<T>, E> {
     static constexpr int kScored = 3;                 // classes whose scores are summed together, for VL rows
     static constexpr int kAdded = 5;                  // classes whose sums are kept in registers,
     static constexpr int kStrip = VL > 4 ? 4 : 2;     // with this many vectors of features each
@@ -28,7 +29,7 @@ struct ByClass<DenseRows<T>> {
     i64 k, K, whole, stride;  // features in whole vectors; numbers per class in `turned`, with the tail
     double *turned, *G, *out;
     const double* intercepts[3] = {};
-    std::optional<Panels<double>> panels;
+    std::optional<Panels<E>> panels;
     mutable i64 packed = -1;  // first row of the chunk that the panels hold
 
     // close() adds the sums to G_ (d + 1, K); scratch: 4 k (d + 8), or panel_scratch.
@@ -96,14 +97,14 @@ struct ByClass<DenseRows<T>> {
         pack(r, nr);
         panels->scores(which, nr, panels->Z);
         for (i64 c = 0; c < k; ++c) {
-            for (int i = 0; i < nr; ++i) z[c * plane_rows + i] = panels->Z[i * panels->K + c];
+            for (int i = 0; i < nr; ++i) z[c * plane_rows + i] = (double)panels->Z[i * panels->K + c];
             for (int i = nr; i < padded(nr); ++i) z[c * plane_rows + i] = z[c * plane_rows + nr - 1];
         }
     }
     void packed_add(i64 r, int nr, const double* a, i64 plane_rows) const {
         pack(r, nr);
         for (int i = 0; i < nr; ++i)
-            for (i64 c = 0; c < k; ++c) panels->Z[i * panels->K + c] = a[c * plane_rows + i];
+            for (i64 c = 0; c < k; ++c) panels->Z[i * panels->K + c] = (E)a[c * plane_rows + i];
         panels->add(panels->Z, nr);
     }
     void scores(int which, i64 r, int nr, double* z, i64 plane_rows) const {
@@ -194,8 +195,8 @@ struct ByClass<DenseRows<T>> {
     }
 };
 
-template <class T>
-struct ByClass<CsrRows<T>> {
+template <class T, class E>
+struct ByClass<CsrRows<T>, E> {
     const CsrRows<T>& X;
     i64 k, K;
     double *rowwise, *out;

@@ -61,7 +61,7 @@ struct SoftmaxNewton {
     double evaluate(const double* at) {
         poll();
         for (i64 j = 0; j < 3 + order * K; ++j) sums[j] = 0.0;
-        X.softmax_sweep(0, n, y, at, sums, p, n, (double*)nullptr, work);
+        X.softmax_sweep(0, n, y, at, false, sums, p, n, (double*)nullptr, work);
         ++report.sweeps;
         return sums[0] + 0.5 * job.lam * dot_n(at, at, d * K);
     }

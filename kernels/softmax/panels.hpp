@@ -101,7 +101,7 @@ struct Panels {
   private:
     // a tile of kTile rows by V vectors of a panel
     template <int V>
-    void score_tile(const E* a, const E* w, i64 depth, const E* b, E* Z) const {
+    [[gnu::always_inline]] void score_tile(const E* a, const E* w, i64 depth, const E* b, E* Z) const {
         Vector acc[kTile][V];
         for (int q = 0; q < kTile; ++q)
             for (int v = 0; v < V; ++v) acc[q][v] = Lanes<E>::load(b ? b + v * kLanes : Z + q * K + v * kLanes);
@@ -116,7 +116,7 @@ struct Panels {
             }
         for (int q = 0; q < kTile; ++q) std::memcpy(Z + q * K, acc[q], sizeof acc[q]);
     }
-    void add_tile(const E* a, const E* p, int nr, i64 high, double* g) const {
+    [[gnu::always_inline]] void add_tile(const E* a, const E* p, int nr, i64 high, double* g) const {
         Vector acc[kTile][kVectors] = {};
         for (i64 q = 0; q < high; ++q)
             for (int j = 0; j < kPanel; j += 8) __builtin_prefetch(g + q * stride + j, 1, 3);

@@ -26,8 +26,9 @@ int softmax_step(const R& X, i64 k) {
     return softmax_packed(R::dense, X.d, k) ? plane_rows : (int)min64(X.chunk(), plane_rows);
 }
 
-// A chunk of rows in planes (k, plane_rows). close() adds the sums of add() to G (d + 1, K), if given.
-template <class R>
+// A chunk of rows in planes (k, plane_rows). close() adds the sums of add() to G (d + 1, K), if given. Products with
+// packed panels are in precision E.
+template <class R, class E = double>
 struct SoftmaxChunk {
     const R& X;
     Classes y;
@@ -35,7 +36,7 @@ struct SoftmaxChunk {
     int plane_rows;  // rows in a plane
     double* planes;  // scratch
     double* G;
-    ByClass<R> products;
+    ByClass<R, E> products;
     i64 first = 0;
     int nr = 0, np = 0;
     i64 label[kMaxChunk];  // -1 for padding rows
@@ -170,13 +171,39 @@ struct CrossMoments {
     }
 };
 
-// out: loss, rows (of positive weight) with margin <= 0, rows with margin < 0, gradient (d + 1, K);
-// margin = z_y - max of the others. p (may be null) gets the probabilities of class c at p + c * stride, by row.
-// cross (may be null): (K, K) += sum s p p', in single precision; scratch then needs panel_scratch(k, k) more numbers.
+// The sweep at W = 0, where every probability is 1/k and the gradient follows from the sum of the rows of each class.
 template <class R>
-void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, double* out, double* p, i64 stride,
-                   double* cross, double* scratch) {
-    SoftmaxChunk c(X, y, out + 3, scratch);
+void sweep_at_zero(const R& X, i64 lo, i64 hi, const Classes& y, double* out, double* p, i64 stride, double* cross,
+                   double* scratch) {
+    const i64 K = padded_classes(y.k);
+    double *G = out + 3, *sums = scratch, *mass = scratch + y.k * X.d, all = 0.0;
+    for (i64 j = 0; j < y.k * (X.d + 1); ++j) scratch[j] = 0.0;
+    for (i64 r = lo; r < hi; ++r) {
+        const double s = y.weight ? y.weight[r] : 1.0;
+        if (s != 0.0) X.axpy(r, s, sums + y.label[r] * X.d);
+        mass[y.label[r]] += s;
+        out[1] += s > 0.0;
+    }
+    for (i64 c = 0; c < y.k; ++c) all += mass[c];
+    const double share = 1.0 / (double)y.k;
+    for (i64 j = 0; j <= X.d; ++j) {
+        const double* at = j < X.d ? sums + j : mass;
+        const i64 next = j < X.d ? X.d : 1;
+        double total = 0.0;
+        for (i64 c = 0; c < y.k; ++c) total += at[c * next];
+        for (i64 c = 0; c < y.k; ++c) G[j * K + c] += share * total - at[c * next];
+    }
+    out[0] += all * __builtin_log((double)y.k);
+    for (i64 c = 0; p && c < y.k; ++c)
+        for (i64 r = lo; r < hi; ++r) p[c * stride + r] = share;
+    for (i64 a = 0; cross && a < y.k; ++a)
+        for (i64 b = 0; b < y.k; ++b) cross[a * K + b] += all * share * share;
+}
+
+template <class E, class R>
+void sweep_in(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, double* out, double* p, i64 stride,
+              double* cross, double* scratch) {
+    SoftmaxChunk<R, E> c(X, y, out + 3, scratch);
     std::optional<CrossMoments> moments;
     if (cross) moments.emplace(y.k, scratch + softmax_scratch(R::dense, X.d, y.k));
     c.products.take(0, W);
@@ -198,6 +225,24 @@ void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W
     }
     c.close();
     if (moments) moments->close(cross);
+}
+
+// out: loss, rows (of positive weight) with margin <= 0, rows with margin < 0, gradient (d + 1, K);
+// margin = z_y - max of the others. p (may be null) gets the probabilities of class c at p + c * stride, by row.
+// cross (may be null): (K, K) += sum s p p', in single precision; scratch then needs panel_scratch(k, k) more numbers.
+// `single`: products with packed panels are in single precision.
+template <class R>
+void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, bool single, double* out, double* p,
+                   i64 stride, double* cross, double* scratch) {
+    const bool packed = softmax_packed(R::dense, X.d, y.k);
+    bool zero = packed;
+    for (i64 j = 0; zero && j < (X.d + 1) * padded_classes(y.k); ++j) zero = W[j] == 0.0;
+    if (zero)
+        sweep_at_zero(X, lo, hi, y, out, p, stride, cross, scratch);
+    else if (packed && single)
+        sweep_in<float>(X, lo, hi, y, W, out, p, stride, cross, scratch);
+    else
+        sweep_in<double>(X, lo, hi, y, W, out, p, stride, cross, scratch);
 }
 
 // out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'

@@ -44,18 +44,32 @@ struct PackedProduct {
             for (i64 c = 0; c < k; ++c) z[c] *= inverse;
         }
     }
-    // Replace Q = X'V by s p (Q - p.Q); the entry of the label is minus the sum of the others.
+    static E sum_of(const typename Lanes<E>::vector& v) {
+        E lanes[Lanes<E>::count];
+        std::memcpy(lanes, &v, sizeof v);
+        for (int half = Lanes<E>::count / 2; half; half /= 2)
+            for (int q = 0; q < half; ++q) lanes[q] += lanes[q + half];
+        return lanes[0];
+    }
+    // Replace Q = X'V by s p (Q - p.Q); the entry of the label is minus the sum of the others. P is 0 in the padding;
+    // at the label it is overwritten.
     void weigh(i64 r, int nr) const {
+        using Vector = typename Lanes<E>::vector;
+        constexpr int lanes = Lanes<E>::count;
         for (int i = 0; i < nr; ++i) {
             E *q = Q + i * K, *p = P + i * K;
             const i64 own = y.label[r + i];
             const E s = (E)(y.weight ? y.weight[r + i] : 1.0), mine = q[own];
-            E mean = 0, sum = 0;
-            for (i64 c = 0; c < k; ++c) mean += p[c] * (q[c] - mine);
-            for (i64 c = 0; c < k; ++c) q[c] = s * p[c] * ((q[c] - mine) - mean);
-            q[own] = 0;
-            for (i64 c = 0; c < k; ++c) sum += q[c];
-            q[own] = -sum;
+            Vector mean{}, sum{};
+            for (i64 c = 0; c < k; c += lanes) mean += Lanes<E>::load(p + c) * (Lanes<E>::load(q + c) - mine);
+            const E shift = mine + sum_of(mean);
+            p[own] = E(0);
+            for (i64 c = 0; c < k; c += lanes) {
+                const Vector v = s * Lanes<E>::load(p + c) * (Lanes<E>::load(q + c) - shift);
+                std::memcpy(q + c, &v, sizeof v);
+                sum += v;
+            }
+            q[own] = -sum_of(sum);
         }
     }
     void run(i64 lo, i64 hi, const double* p, i64 stride, const double* W, const double* V, double* out) {

@@ -466,9 +466,9 @@ def column_newton(columns: Rows, targets: Targets, loss: Loss, list: Annotated[N
     Fit the listed columns with an absolute penalty by prox-Newton steps; moves theta [count + 1] and the scores z [n]. Returns status, steps, sweeps, gradients, primal value and gap.
     """
 
-def softmax_sweep(rows: Rows, classes: Classes, lo: int, hi: int, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu')] | None = None, cross: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None:
+def softmax_sweep(rows: Rows, classes: Classes, lo: int, hi: int, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu')] | None = None, cross: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None, single: bool = False) -> None:
     """
-    Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the probabilities, cross [K K] += sum s p p' (K, K) in single precision.
+    Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the probabilities, cross [K K] += sum s p p' (K, K) in single precision. `single`: products through packed panels are in single precision.
     """
 
 def softmax_hess_vec(rows: Rows, classes: Classes, lo: int, hi: int, p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:

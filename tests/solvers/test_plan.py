@@ -7,7 +7,7 @@ from linsep.data import Memory
 from linsep.losses import Hinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Stop
+from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import plan
 
 
@@ -44,3 +44,32 @@ def test_start_after_ascent(monkeypatch, after, gap, warm):
     monkeypatch.setitem(plan._AFTER_ASCENT, after, record)
     plan.ascent_then_primal(problem, np.zeros(41), Stop(1e-9), 0)
     assert [bool(theta.any()) for theta in starts] == [warm]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [(0.5, 0.1, "first"), (0.1, 0.5, "second"), (0.5, None, "first"), (None, 0.5, "second")],
+)
+def test_of_two_methods_that_fall_short_the_better_result_is_kept(first, second, kept):
+    """Points between 0 and the optimum, given by their share of the way; None for one without a closing pass."""
+    problem = overlapping_classes(300, 40, 3.0)
+    best = plan.ascent_then_primal(problem, np.zeros(41), Stop(1e-9), 0)
+    results = {}
+
+    def method(name, share):
+        def solve(problem, theta, stop, seed):
+            near = 0.0 if share is None else share
+            W, dual = near * best.W, Explicit(near * best.dual.u)
+            sums = None if share is None else problem.closing(np.ascontiguousarray(W[:, 0]), dual)
+            status = Status.WORKING_PRECISION
+            results[name] = Solution(W, dual, status, problem.passes, 1.0, sums=sums)
+            return results[name]
+
+        return solve
+
+    both = plan.straight_lines(method("first", first), method("second", second), lambda _: True)
+    found = both(problem, np.zeros(41), Stop(1e-6), 0)
+    assert np.array_equal(found.W, results[kept].W)
+    assert found.dual is results[kept].dual
+    assert found.sums is results[kept].sums
+    assert found.seconds == 2.0

@@ -10,6 +10,21 @@ Adding one vector to all columns does not change differences of scores. So witho
 one the last intercept, may be held fixed, and M must be proven positive definite in the other unknowns. Without a
 penalty, columns of x~ that are exact combinations of others are left out as well. The solution is then never unique.
 
+The Hessian of more than ``LARGEST`` unknowns is not formed. Without a penalty, M then has one block for each edge of a
+tree that connects the classes. The variance under p is a sum over pairs, and the edges of a tree are some of them:
+
+    v'(diag p - p p')v = sum_{a < b} p_a p_b (v_a - v_b)^2 >= sum_{edges (a, b)} p_a p_b (v_a - v_b)^2 .
+
+The unknowns are the differences delta_e along the edges. The column of one class, the root, is held fixed, and v_c is
+the sum of delta_e over the path from the root to c. In these unknowns H >= blockdiag(G_e) with
+G_e = sum_i s_i p_ia p_ib x~_i x~_i', and the gradient of delta_e is the sum of the gradients of the classes below e. On
+the ball |delta|_M <= rho, by the Cauchy-Schwarz inequality,
+
+    |x~_i'v_c| <= rho r_ic,     r_ic^2 = sum over the path to c of x~_i' M_e^-1 x~_i .
+
+As above, H changes by a factor of at least exp(-2 rho max r_ic) on the ball. The tree is the spanning tree with the
+largest sums of s p_a p_b; any tree is valid.
+
 With an intercept the unknowns are (w, b + c.w) for a fixed row c near the others, so that x~ = (x - c, 1): a large
 common offset of a column then costs no digits. Each difference x - c is rounded once, with relative error u.
 """
@@ -21,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.dependence import independent_columns
@@ -42,12 +58,13 @@ from linsep.certificates.rows import (
     dense_chunks,
     longest_dense_sum,
     product_error,
+    row_curvatures,
 )
 from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 
-#: Largest number of unknowns for which the Hessian is formed.
+#: Largest number of unknowns for which the Hessian is formed, and of one class for which its blocks are.
 LARGEST = 2000
 #: exp(x) underflows for x below minus this number.
 _EXPONENT = 750
@@ -77,7 +94,15 @@ def softmax_local_certificate(part: Part) -> Optimality:
     theta = np.asarray(part.W, dtype=np.float64)[:size]
     s = vector_or_default(part.weight, slice(0, X.shape[0]), 1.0)
     at = _visit(part.loss, X, np.asarray(part.labels), s, theta, lam)
-    drop = if_in_time(lambda: _excess_bound(at, X, s, lam, part.fit_intercept), lambda: math.inf)
+    formed = theta.size <= LARGEST or lam > 0.0
+    drop = if_in_time(
+        lambda: (
+            _excess_bound(at, X, s, lam, part.fit_intercept)
+            if formed
+            else _excess_bound_by_tree(part, at, s, theta)
+        ),
+        lambda: math.inf,
+    )
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
         at.primal,
@@ -213,3 +238,98 @@ def _proven_root(
     ones = np.ones(X.shape[0])
     columns = independent_columns(Rows(X, ones, 0.0 * ones, s, fit_intercept, 0.0), s > 0.0)
     return proven(everything[:-1, columns].ravel()) if len(columns) < size else None
+
+
+@dataclass(eq=False)
+class _Tree:
+    """A tree of the classes: ``order`` begins with the root, and the parent of a class comes before it."""
+
+    order: IntArray
+    parent: IntArray
+
+    @classmethod
+    def of(cls, shared: FloatArray) -> _Tree:
+        """Return the spanning tree with the largest weights (k, k) >= 0; absent edges are taken as tiny ones."""
+        cost = -np.log(np.maximum(shared, _FAINT))
+        cost = cost - cost.min() + 1.0
+        tree = minimum_spanning_tree(cost)
+        order, parent = breadth_first_order(tree, 0, directed=False)
+        return cls(order, parent)
+
+    def below(self, values: FloatArray) -> FloatArray:
+        """Sums of the rows of ``values`` over each class and all classes below it."""
+        sums = values.copy()
+        for c in self.order[:0:-1]:
+            sums[self.parent[c]] += sums[c]
+        return sums
+
+
+def _excess_bound_by_tree(part: Part, at: _Evaluation, s: FloatArray, theta: FloatArray) -> float:
+    """Bound on P - P* without a penalty, by one block for each edge of a tree; infinite if the proof fails."""
+    assert isinstance(part.loss, Multinomial)
+    size = len(theta)
+    if size > LARGEST or not (np.isfinite(at.g).all() and math.isfinite(at.primal)):
+        return math.inf
+    P = np.empty(at.slope_error.shape)
+    for rows, A in dense_chunks(part.X, part.fit_intercept):
+        P[rows] = part.loss.proba(A @ theta)
+    tree = _Tree.of((P * s[:, None]).T @ P)
+    found = _bound_along(tree, P, part, at, s, np.arange(size))
+    if found is not None:
+        return found
+    ones = np.ones(part.X.shape[0])
+    rows_of = Rows(part.X, ones, 0.0 * ones, s, part.fit_intercept, 0.0)
+    columns = independent_columns(rows_of, s > 0.0)
+    if len(columns) < size:
+        found = _bound_along(tree, P, part, at, s, columns)
+    return math.inf if found is None else found
+
+
+def _bound_along(
+    tree: _Tree, P: FloatArray, part: Part, at: _Evaluation, s: FloatArray, columns: IntArray
+) -> float | None:
+    """Bound on P - P* in the unknowns ``columns`` of each class; None if the proof fails.
+
+    G_e is a sum of nonnegative multiples of x~ x~'. A product p_a p_b has relative error 2 (k + 8) u, so that all
+    errors are relative to the diagonal, as ``gram_loss`` requires. Summing the gradients of at most k classes adds
+    k u |g|.
+    """
+    X, fit_intercept, k = part.X, part.fit_intercept, P.shape[1]
+    chain = (longest_dense_sum(X) + 2 * k + 24) * ROUNDOFF
+    g = tree.below(at.g)[:, columns]
+    error = tree.below(at.sum_error + (k + 2) * ROUNDOFF * np.abs(at.g))[:, columns]
+    error = error * (1.0 + 2 * k * ROUNDOFF)
+    reach = np.zeros(P.shape)  # r_ic
+    mu_squared, floor = 0.0, math.inf
+    for c in tree.order[1:]:
+        a = tree.parent[c]
+        shared = P[:, a] * P[:, c]
+        h = row_curvatures(
+            s, np.where(shared >= TINY, shared, 0.0)
+        )  # M may lack what may underflow
+        G = np.zeros((len(columns), len(columns)))
+        for rows, block in dense_chunks(X, fit_intercept):
+            A = (block - at.shift)[:, columns]
+            G += A.T @ (h[rows][:, None] * A)
+        T = inverse_root(G) if np.diagonal(G).min(initial=1.0) > TINY else None
+        least = 0.0 if T is None else smallest_eigenvalue(T.T @ (G @ T), gram_loss(T, G, chain))
+        if T is None or not least > 0.0:
+            return None
+        metric, floor = Metric(T, columns, least, True), min(floor, least)
+        mu_squared += metric.dual_norm(g[c], error[c]) ** 2 * ROUNDING_FACTOR
+        for rows, block in dense_chunks(X, fit_intercept):
+            A = (block - at.shift)[:, columns]
+            Z = A @ T
+            own = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            own = (
+                own + product_error(len(columns) + 1, np.abs(A) @ metric.row_norms)
+            ) * ROUNDING_FACTOR
+            reach[rows, c] = np.hypot(reach[rows, a], own) * ROUNDING_FACTOR
+    # The error of a slope acts along its own row.
+    mu = math.sqrt(mu_squared) * ROUNDING_FACTOR
+    mu += float((at.slope_error * reach).sum()) * (ROUNDING_FACTOR + P.size * ROUNDOFF)
+    furthest = float(reach.max(initial=0.0))
+    bounded = bound(
+        mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / ROUNDING_FACTOR
+    )
+    return None if bounded is None else bounded[0]

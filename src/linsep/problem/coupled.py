@@ -117,8 +117,8 @@ class CoupledProblem:
             out[-1] = 0.0
         return out
 
-    def value_gradient(self, W: FloatArray) -> tuple[float, FloatArray]:
-        """P and its gradient (d+1, k); stores the probabilities for the Hessian."""
+    def value_gradient(self, W: FloatArray, single: bool = False) -> tuple[float, FloatArray]:
+        """P and its gradient (d+1, k); stores the probabilities for the Hessian. ``single`` is as in ``hess_vec``."""
         self.passes += 1
         V = self._pad(W)
         V = V.copy() if V is W else V  # as in Problem: a deferred pass must see the current values
@@ -128,7 +128,9 @@ class CoupledProblem:
         def add(block: Block, out: FloatArray) -> None:
             p = of.probabilities(block) if keeps else None
             cross = out[end:] if len(out) > end else None
-            _kernels.softmax_sweep(block.rows, of(block), block.lo, block.hi, V, out, p, cross)
+            _kernels.softmax_sweep(
+                block.rows, of(block), block.lo, block.hi, V, out, p, cross, single
+            )
 
         wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, size)]
         if self._expected is not None:
@@ -141,9 +143,9 @@ class CoupledProblem:
         g[:-1] += self.lam * W[:-1]
         return float(out[0]) + self.penalty_value(W), g
 
-    def start(self, W: FloatArray) -> tuple[float, FloatArray]:
+    def start(self, W: FloatArray, single: bool = False) -> tuple[float, FloatArray]:
         """P and its gradient at the starting point; raise ``NonFinite`` if P is not finite even at W = 0."""
-        value, g = self.value_gradient(W)
+        value, g = self.value_gradient(W, single)
         if not (np.isfinite(value) and np.isfinite(g).all()):
             zero, g0 = self.value_gradient(np.zeros_like(W))
             if not (np.isfinite(zero) and np.isfinite(g0).all()):

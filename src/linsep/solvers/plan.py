@@ -241,15 +241,27 @@ def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution
 
 
 def straight_lines(first: Method, then: Method, able: Callable[[Problem], bool]) -> Method:
-    """A method for losses made of straight lines; where it falls short, another one, if that is able."""
+    """A method for losses made of straight lines; if it falls short, the better result of it and another able one."""
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
         relay = Relay(problem, stop, seed)
-        if relay.run(first, theta) is Status.WORKING_PRECISION and able(problem):
-            relay.run(then, theta)
-        return relay.solution
+        if relay.run(first, theta) is not Status.WORKING_PRECISION or not able(problem):
+            return relay.solution
+        earlier = relay.solution
+        status, found = relay.run(then, theta), relay.solution
+        if status is not Status.CERTIFIED and _gap(problem, earlier) < _gap(problem, found):
+            found = replace(found, W=earlier.W, dual=earlier.dual, sums=earlier.sums)
+        return found
 
     return solve
+
+
+def _gap(problem: Problem, found: Solution) -> float:
+    """Gap at the end of a method; inf if it made no closing pass."""
+    if found.sums is None:
+        return math.inf
+    primal, dual = problem.values(np.ascontiguousarray(found.W[:, 0]), found.sums)
+    return primal - dual
 
 
 def _hinges(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

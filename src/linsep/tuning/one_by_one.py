@@ -23,6 +23,7 @@ from linsep.errors import ConvergenceWarning
 from linsep.interrupts import Workers
 from linsep.monitoring import advance
 from linsep.pipelines import final_step
+from linsep.solvers.multiclass.softmax_path import SoftmaxPath
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.scoring import Score
 
@@ -97,7 +98,7 @@ def models(
         together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
-            fitted = rising(plain, data.send(train, "training"), Cs)
+            fitted = fit_rising(plain, data.send(train, "training"), Cs)
             for c in range(len(Cs)):
                 with quiet():
                     model = next(fitted)
@@ -106,7 +107,7 @@ def models(
     plain.set_params(n_threads=1)
 
     def along(f: int) -> list[Any]:
-        return list(rising(plain, data.take(pairs[f][0]), Cs))
+        return list(fit_rising(plain, data.take(pairs[f][0]), Cs))
 
     with quiet(), Workers(workers, "linsep-fold") as pool:
         folds = []
@@ -133,12 +134,13 @@ def _threads(given: dict[str, Any]) -> int:
     return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
 
 
-def rising(estimator: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
-    """Yield a model for each C, fitted with a warm start from the previous one."""
-    model = clone(estimator)
+def fit_rising(estimator: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
+    """Yield a model for each C, in increasing order, fitted with a warm start from those before."""
+    model, path = clone(estimator), SoftmaxPath()
     if "warm_start" in model.get_params(deep=False):
         model.set_params(warm_start=True)
     for C in Cs.tolist():
         model.set_params(C=C)
-        fit(model, data)
+        with path.use():
+            fit(model, data)
         yield copy(model)  # shallow: a fit replaces the fitted attributes and never mutates them

@@ -99,7 +99,7 @@ def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) 
     """Fit the models in increasing order of C, each with a warm start from the previous one."""
     found: list[_Model] = []
     with separate.quiet():
-        for model in separate.rising(estimator, data, grid):
+        for model in separate.fit_rising(estimator, data, grid):
             W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
             proof, passes = require_certificate(model, "path"), getattr(model, "n_passes_", 0.0)
             found.append((W, b, proof, passes))

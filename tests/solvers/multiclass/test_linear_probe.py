@@ -1,6 +1,7 @@
 """Softmax regression on embeddings: packed products, the Kronecker preconditioner, half precision, memory."""
 
 import tracemalloc
+from contextlib import nullcontext
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,10 @@ from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Stop
+from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.curvature_pairs import CurvaturePairs
 from linsep.solvers.multiclass import softmax as solver
+from linsep.solvers.multiclass import softmax_path
 from linsep.solvers.multiclass.softmax_directions import zero_sum
 from linsep.solvers.multiclass.softmax_kronecker import Covariance, Kronecker
 
@@ -81,6 +85,144 @@ def test_sweep_adds_up_second_moments_of_probabilities():
     np.testing.assert_allclose(
         problem.intercept_hessian(), exact, atol=1e-6 * np.abs(exact).max(), rtol=0.0
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sweep_at_zero_is_that_of_numpy(weighted):
+    """At W = 0 the gradient comes from the sums of the rows of each class, without a matrix product."""
+    X, y = embeddings(500, 70, 19)
+    s = np.random.default_rng(2).random(500) if weighted else np.ones(500)
+    problem = problem_of(X, y, weight=s if weighted else None)
+    problem.sums_cross = True
+    value, g = problem.value_gradient(np.zeros((71, 19)))
+    assert value == pytest.approx(s.sum() * np.log(19), rel=1e-12)
+    x1 = np.hstack([X.astype(np.float64), np.ones((500, 1))])
+    U = 1 / 19 - np.eye(19)[y]
+    np.testing.assert_allclose(g, x1.T @ (s[:, None] * U), atol=1e-10, rtol=0.0)
+    share = s.sum() / 19
+    np.testing.assert_allclose(
+        problem.intercept_hessian(), share * (np.eye(19) - 1 / 19), rtol=1e-10
+    )
+    V = np.random.default_rng(3).standard_normal((71, 19))
+    near, _ = problem_of(X, y, weight=s if weighted else None).value_gradient(1e-6 * V)
+    assert near == pytest.approx(value, rel=1e-4)
+    product = problem.hess_vec(V)
+    q = x1 @ V
+    wanted = x1.T @ (s[:, None] / 19 * (q - q.mean(axis=1, keepdims=True)))
+    wanted[:-1] += problem.lam * V[:-1]
+    np.testing.assert_allclose(product, wanted, atol=1e-9, rtol=0.0)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_sweep_in_single_precision_is_near_that_in_double(kind):
+    X, y = embeddings(500, 130, 19)
+    problem = problem_of(X.astype(kind), y)
+    W = zero_sum(3.0 * np.random.default_rng(3).standard_normal((131, 19)))
+    value, g = problem.value_gradient(W)
+    near, g_near = problem.value_gradient(W, single=True)
+    assert near != value
+    assert near == pytest.approx(value, rel=1e-5)
+    assert np.abs(g_near - g).max() <= 1e-5 * np.abs(g).max()
+
+
+def recorded_passes(monkeypatch):
+    """Return a list that gets, for each pass of CoupledProblem, its name and whether it was in single precision."""
+    seen = []
+
+    def record(name):
+        make = getattr(CoupledProblem, name)
+
+        def recording(self, *args):
+            seen.append((name, bool(args[1:] and args[1] is True)))
+            return make(self, *args)
+
+        monkeypatch.setattr(CoupledProblem, name, recording)
+
+    for name in ("value_gradient", "hess_vec", "closing"):
+        record(name)
+    return seen
+
+
+def test_first_step_from_zero_needs_no_product(monkeypatch):
+    X, y = embeddings(4000, 100, 20)
+    seen = recorded_passes(monkeypatch)
+    assert LogisticRegression(C=100.0).fit(X, y).certificate_.certified
+    assert [name for name, _ in seen[:3]] == ["value_gradient", "value_gradient", "hess_vec"]
+
+
+def test_gap_is_closed_from_a_gradient_in_double_precision(monkeypatch):
+    X, y = embeddings(4000, 100, 20)
+    seen = recorded_passes(monkeypatch)
+    for C in (0.01, 1.0, 100.0):
+        assert LogisticRegression(C=C).fit(X, y).certificate_.certified
+    assert ("value_gradient", True) in seen
+    sweeps = [single for name, single in seen if name != "hess_vec"]
+    closings = [
+        at
+        for at, (name, _) in enumerate(p for p in seen if p[0] != "hess_vec")
+        if name == "closing"
+    ]
+    assert len(closings) >= 3
+    assert not any(sweeps[at - 1] for at in closings)
+
+
+def test_values_too_rough_to_compare_are_computed_again(monkeypatch):
+    """Offsets of 1e5 leave single precision no digit of the scores: the fit goes over to double precision."""
+    X, y = embeddings(3000, 100, 20)
+    seen = recorded_passes(monkeypatch)
+    model = LogisticRegression(C=1.0).fit(X.astype(np.float64) + 1e5, y)
+    assert model.certificate_.relative_gap <= 1e-5
+    first = next(
+        at for at, (name, single) in enumerate(seen) if name == "value_gradient" and single
+    )
+    assert ("value_gradient", False) in seen[first:]
+
+
+def test_pairs_tell_the_next_system_how_the_matrix_acts():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 40))
+    A = A @ A.T + np.eye(40)
+    pairs = CurvaturePairs(30)
+
+    def solve(b):
+        def times(p):
+            q = A @ p
+            pairs.add(p, q)
+            return q
+
+        def ends(at):
+            return at.rho <= 1e-16 * at.rho_first
+
+        at = cg.solve(times, pairs.update(lambda r: r.copy()), b, ends, 200)
+        pairs.commit()
+        return at
+
+    first, second = (solve(rng.standard_normal(40)) for _ in range(2))
+    assert second.products <= 0.7 * first.products
+    assert np.abs(second.r).max() <= 1e-6
+    M = np.array([pairs.update(lambda r: r.copy())(e) for e in np.eye(40)])
+    np.testing.assert_allclose(M, M.T, atol=1e-9 * np.abs(M).max())
+    assert np.linalg.eigvalsh((M + M.T) / 2)[0] > 0.0
+    p, q, _ = pairs._pairs[-1]
+    np.testing.assert_allclose(M @ q, p, atol=1e-9 * np.abs(p).max())
+
+
+def test_pairs_follow_the_penalty_and_are_limited():
+    pairs = CurvaturePairs(2)
+    pairs.set_ridge(1.0)
+    for p in np.eye(3):
+        pairs.add(p, 2.0 * p)
+    pairs.commit()
+    assert len(pairs) == 2
+    pairs.set_ridge(3.0)
+    apply = pairs.update(lambda r: r.copy())
+    np.testing.assert_allclose(
+        apply(np.ones(3)), [1.0, 1 / 4, 1 / 2]
+    )  # the last entry is an intercept
+    none = CurvaturePairs(0)
+    none.add(np.ones(3), np.ones(3))
+    none.commit()
+    assert not len(none)
 
 
 def test_kronecker_product_inverts_the_hessian_at_zero():
@@ -177,3 +319,45 @@ def test_sweep_over_c_is_certified_everywhere():
     X, y = embeddings(2000, 100, 10)
     found = path(LogisticRegression(), X, y, np.logspace(-2, 2, 5))
     assert all(proof.certified for proof in found.certificates)
+
+
+def test_fits_of_a_path_share_what_they_computed(monkeypatch):
+    X, y = embeddings(6000, 100, 20)
+    Cs = np.logspace(-2, 2, 9)
+    made = []
+    covariance = solver._covariance
+    monkeypatch.setattr(solver, "_covariance", lambda *args: made.append(1) or covariance(*args))
+    shared = path(LogisticRegression(), X, y, Cs)
+    assert len(made) == 1
+    again = path(LogisticRegression(n_threads=1), X, y, Cs)
+    assert np.array_equal(shared.coefs, again.coefs)
+    monkeypatch.setattr(softmax_path.SoftmaxPath, "use", lambda self: nullcontext())
+    alone = path(LogisticRegression(), X, y, Cs)
+    assert all(proof.certified for found in (shared, alone) for proof in found.certificates)
+    assert shared.n_passes <= 0.9 * alone.n_passes
+    for one, other in zip(shared.certificates, alone.certificates, strict=True):
+        assert one.primal == pytest.approx(other.primal, rel=2e-6)
+
+
+def test_state_of_a_path_belongs_to_its_rows():
+    X, y = embeddings(300, 64, 8)
+    problem, other = problem_of(X, y), problem_of(X.copy(), y)
+    own = softmax_path.SoftmaxPath()
+    W = np.ones((65, 8))
+    with own.use():
+        assert softmax_path.current(problem) is own
+        own.remember(4.0, W)
+        own.remember(2.0, 2.0 * W)
+        assert np.array_equal(own.extrapolate(2.0 * W, 1.0), 3.0 * W)
+        assert np.array_equal(
+            own.extrapolate(2.0 * W, 1e-9), 4.0 * W
+        )  # no farther than twice the last change
+        assert np.array_equal(
+            own.extrapolate(np.zeros_like(W), 1.0), np.zeros_like(W)
+        )  # no warm start
+        assert np.array_equal(own.extrapolate(W, 3.0), W)  # C decreases
+        softmax_path.current(problem)
+        assert np.array_equal(own.extrapolate(2.0 * W, 1.0), 3.0 * W)
+        softmax_path.current(other)
+        assert np.array_equal(own.extrapolate(W, 1.0), W)
+    assert softmax_path.current(problem) is not own

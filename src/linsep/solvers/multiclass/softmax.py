@@ -21,6 +21,8 @@ from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solvers.linalg.curvature_pairs import CurvaturePairs
+from linsep.solvers.multiclass import softmax_path
 from linsep.solvers.multiclass.softmax_directions import (
     MOST_EXACT,
     ConjugateGradients,
@@ -32,9 +34,12 @@ from linsep.solvers.multiclass.softmax_directions import (
     zero_sum,
 )
 from linsep.solvers.multiclass.softmax_kronecker import Covariance
+from linsep.solvers.multiclass.softmax_path import SoftmaxPath
 from linsep.solvers.multiclass.softmax_recession import minimum_norm, refuse_separable
 from linsep.solvers.run import LimitReached, Run
 from linsep.solvers.sampling import draw_by_class, limit_to_memory, sample_rows
+
+Direction = Exact | ConjugateGradients | PackedConjugateGradients
 
 MAX_STEPS = 200
 _POLISH = 1_000_000  # n d k below which the solution is computed to working precision
@@ -58,6 +63,11 @@ _PACKED_WORK = 20_000_000  # n d k from which the Kronecker preconditioner pays
 _KEPT = 1 << 23  # probabilities that are stored: 64 MB; more are recomputed in every product
 _MOST_FEATURES = 4096  # with more features the covariance is that of at most so many rows
 _COVARIANCE_PRICE = 4  # the covariance may use as many rows as cost two products
+_PAIRS = 24  # products that update the preconditioner,
+_PAIR_NUMBERS = 1 << 23  # and the numbers in all of them: 64 MB
+# Sweeps are in single precision until a step may be the last: its gap, about 1e-6 from rounding, must be below tol. The
+# relative squared decrement of the next step is predicted as the power 1.5 of the last one, within this factor.
+_ROUGH_GAP, _NEXT = 1e-5, 10.0
 _PER_CLASS = 20  # smallest number of rows of each class in a sample (all if there are fewer)
 _COMMON = 100  # expected rows of the rarest class from which a sample need not be stratified
 _STALLS = 3  # steps of rounding noise before the method ends
@@ -121,15 +131,18 @@ class _Newton:
         polish: bool,
         centre: FloatArray | None = None,
         few: bool = False,
+        path: SoftmaxPath | None = None,
     ) -> None:
         self.run, self.problem, self.lam = run, run.problem, run.problem.lam
         self.W, self.seed, self.centre, self.few = W, seed, centre, few
+        self.path = SoftmaxPath() if path is None else path
         self.value, self.g = np.inf, W
         self.dual = Linearised(W, np.zeros_like(W))
         self.to_the_end = polish or self.lam == 0.0
         self.fine = _FINEST if self.lam == 0.0 else _FINE  # last decrement if ``to_the_end``
         self.near = _CLOSING_DECREMENT * np.sqrt(run.stop.tol)
         self.stalls = 0  # steps whose decrease was rounding noise
+        self.rough = False  # whether the last sweep was in single precision
         self.stuck = False
 
     def solve(self) -> Solution:
@@ -137,8 +150,8 @@ class _Newton:
         status = Status.WORKING_PRECISION
         try:
             with self.run.in_time():
-                direction = _direction(self.run, self.seed, self.centre, self.few)
-                self._start()
+                direction = _direction(self.run, self.seed, self.centre, self.few, self.path)
+                self._start(direction)
                 for step in range(1, MAX_STEPS + 1):
                     self.run.check_limits()
                     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -154,7 +167,7 @@ class _Newton:
                     if self._finish(D, last):
                         status = Status.CERTIFIED
                         break
-                    if not self._advance(D, decrement, step, last) or self.stalls >= _STALLS:
+                    if not self._advance(D, decrement, step, last, direction):
                         break
                 if status is not Status.CERTIFIED and self.lam > 0.0:
                     if self.run.close(self.W, self.dual):  # no step makes progress
@@ -165,14 +178,16 @@ class _Newton:
             self.stuck = True
         return self.run.solution(status, self.W, self.dual)
 
-    def _start(self) -> None:
+    def _start(self, direction: Direction) -> None:
         """Evaluate the start; replace it by W = 0, whose objective is known, if that is better."""
         problem = self.problem
-        self.value, self.g = problem.start(self.W)
+        self.rough = direction.single
+        self.value, self.g = problem.start(self.W, self.rough)
         flat = np.log(problem.k) * problem.data.total_weight()
         if self.W.any() and not self.value <= flat:
             self.W = np.zeros_like(self.W)
-            self.value, self.g = problem.value_gradient(self.W)
+            self.value, self.g = problem.value_gradient(self.W, self.rough)
+        self.rough = self.rough and bool(self.W.any())
         self.run.record(self.value)
 
     def _target(self) -> Target:
@@ -193,7 +208,7 @@ class _Newton:
     def _finish(self, D: FloatArray, last: bool) -> bool:
         """Try to close the gap with the step D if it is the last; return whether it closed."""
         self.dual = Linearised(self.W, D)
-        if not last or self.lam == 0.0:
+        if not last or self.lam == 0.0 or (self.rough and self.run.stop.tol < _ROUGH_GAP):
             return False
         if self.run.close(self.W + D, self.dual):
             return True
@@ -201,28 +216,36 @@ class _Newton:
         self.run.check_limits()
         return False
 
-    def _advance(self, D: FloatArray, decrement: float, step: int, last: bool) -> bool:
+    def _advance(
+        self, D: FloatArray, decrement: float, step: int, last: bool, direction: Direction
+    ) -> bool:
         """Move along D; return False if the method ends."""
         problem, W = self.problem, self.W
         trial = W + D
-        new, g = problem.value_gradient(trial)
+        share = decrement / self.value
+        rough = direction.single and share**1.5 > _NEXT * self._last_decrement()
+        new, g = problem.value_gradient(trial, rough)
         noise = decrement <= _FINE * self.value
         if not new <= (self.value * (1 + 1e-12) if noise else self.value - 1e-4 * decrement):
+            if rough or self.rough:  # the values may be too inaccurate to compare
+                direction.single = self.rough = False
+                self.value, self.g = problem.value_gradient(W)
+                return True
             trial = self._shorter(D)
             new, g = problem.value_gradient(trial)
             if not new < self.value:
                 self.stuck = not noise
                 return False
-        self.W, self.value, self.g = trial, new, g
+        self.W, self.value, self.g, self.rough = trial, new, g, rough
         self.stalls += noise
         self.run.record(new)
         if self.lam > 0.0:
-            return True
+            return self.stalls < _STALLS
         ends = last or new == 0.0
         refuse_separable(problem, trial, trial - W, ends or step % _RECESSION == 0)
         if ends:
             self.W = minimum_norm(problem, trial)
-        return not ends
+        return not ends and self.stalls < _STALLS
 
     def _shorter(self, D: FloatArray) -> FloatArray:
         """Return the best point of many shorter steps along D. One pass."""
@@ -236,15 +259,15 @@ class _Newton:
 
 
 def _direction(
-    run: Run[CoupledProblem], seed: int, centre: FloatArray | None, few: bool
-) -> Exact | ConjugateGradients | PackedConjugateGradients:
+    run: Run[CoupledProblem], seed: int, centre: FloatArray | None, few: bool, path: SoftmaxPath
+) -> Direction:
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
         return Exact(problem, centre)
     if few and problem.order * problem.k <= _MOST_EXACT_FEW:
         return Exact(problem, centre)
     if problem.packed and problem.lam > 0.0 and _work(problem) > _PACKED_WORK:
-        return _packed_direction(run, seed)
+        return _packed_direction(run, seed, path)
     if data.location is Location.CLUSTER:  # the preconditioner is computed at the client
         m = limit_to_memory(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
@@ -255,13 +278,21 @@ def _direction(
     return ConjugateGradients(problem, some, run.check_limits, run.stop.limited)
 
 
-def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGradients:
+def _packed_direction(
+    run: Run[CoupledProblem], seed: int, path: SoftmaxPath
+) -> PackedConjugateGradients:
     """Set up conjugate gradients for many features and classes, and the sums that its sweeps need."""
     problem, data = run.problem, run.problem.data
     problem.sums_cross = True
     problem.keeps_probabilities = data.n * problem.k <= _KEPT
     single = _work(problem) >= _POLISH
-    return PackedConjugateGradients(problem, _covariance(problem, seed), run.check_limits, single)
+    if path.covariance is None:
+        path.covariance = _covariance(problem, seed)
+    if path.pairs is None:
+        most = min(_PAIRS, _PAIR_NUMBERS // (2 * problem.order * problem.k))
+        path.pairs = CurvaturePairs(most)
+    path.pairs.set_ridge(problem.lam)
+    return PackedConjugateGradients(problem, path.covariance, path.pairs, run.check_limits, single)
 
 
 def _covariance(problem: CoupledProblem, seed: int) -> Covariance:
@@ -302,11 +333,14 @@ def solve(
         if precise and run.close(at, dual, sums):
             return run.solution(Status.CERTIFIED, at, dual)
     polish = _work(problem) < _POLISH
+    path = softmax_path.current(problem)
+    W = path.extrapolate(W, problem.lam)
     start, centre = _pilot(problem, W, run, seed, few)
-    method = _Newton(run, start, seed, polish, centre, few)
+    method = _Newton(run, start, seed, polish, centre, few, path)
     solution = method.solve()
     if method.stuck and W.any():  # bad start: saturated exponentials leave H without curvature
         solution = _Newton(run, np.zeros_like(W), seed, polish, centre, few).solve()
+    path.remember(problem.lam, solution.W)
     return solution
 
 

@@ -14,8 +14,9 @@ the last time have cost as much as computing them. If the blocks are too large, 
 If the classes are nearly separable, few rows have curvature, each in two classes, and the blocks are a poor
 preconditioner: a step with many products switches to the factorised Hessian of those rows.
 
-Many features and classes: preconditioned by a Kronecker product (``softmax_kronecker``). Products are in single
-precision; the next step, whose gradient is in double precision, corrects their rounding errors.
+Many features and classes: preconditioned by a Kronecker product (``softmax_kronecker``), updated by the products
+of earlier steps (``linalg.curvature_pairs``). Products and sweeps are in single precision; the closing pass, in double
+precision, decides whether that was enough.
 
 After the last product, the residual of the intercepts' equations is eliminated exactly by a step in the intercepts
 alone (k x k): the class sums of the Newton-dual point then vanish, and the residual R of the weights contributes
@@ -34,6 +35,7 @@ from linsep.arrays import FloatArray
 from linsep.data import Location
 from linsep.problem.coupled import PROBABILITIES, CoupledProblem
 from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.curvature_pairs import CurvaturePairs
 from linsep.solvers.linalg.factor import Factor, Inverse
 from linsep.solvers.multiclass.softmax_kronecker import Covariance, Kronecker
 
@@ -121,6 +123,8 @@ class Whole:
 
 class Exact:
     """Newton direction by a factorisation of the full Hessian, for rows centred at ``mu``."""
+
+    single = False
 
     def __init__(self, problem: CoupledProblem, mu: FloatArray | None = None) -> None:
         self.problem = problem
@@ -281,6 +285,8 @@ def block_price(problem: CoupledProblem, rows: int) -> float:
 class ConjugateGradients:
     """Truncated Newton steps; the preconditioner is computed from ``sample``, the problem or a subsample of it."""
 
+    single = False
+
     def __init__(
         self,
         problem: CoupledProblem,
@@ -410,26 +416,41 @@ class ConjugateGradients:
 class PackedConjugateGradients:
     """Truncated Newton steps for many features and classes, with the Kronecker preconditioner.
 
-    ``single``: use products in single precision until the steps near the optimum no longer get shorter.
+    The preconditioner is updated by the products of earlier steps. ``single``: use single precision until the steps
+    near the optimum no longer get shorter.
     """
 
     def __init__(
-        self, problem: CoupledProblem, rows: Covariance, check: Callable[[], None], single: bool
+        self,
+        problem: CoupledProblem,
+        rows: Covariance,
+        pairs: CurvaturePairs,
+        check: Callable[[], None],
+        single: bool,
     ) -> None:
-        self.problem, self.rows, self._check, self._single = problem, rows, check, single
+        self.problem, self.rows, self._pairs, self._check = problem, rows, pairs, check
+        self.single = single
         self._shortest = np.inf  # smallest squared decrement of steps near the optimum
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return the step D."""
         problem, mu = self.problem, self.rows.mu
         S = problem.intercept_hessian()
-        precondition = Kronecker(self.rows, problem.lam, S)
+        kronecker = Kronecker(self.rows, problem.lam, S)
+        if not W.any():  # there the preconditioner is the Hessian, up to sampling
+            D = zero_sum(kronecker(zero_sum(-g)))
+            if not target.is_short(-cg.inner(g, D)):
+                return D
 
         def times(Q: FloatArray) -> FloatArray:
             self._check()
-            return problem.hess_vec(Q, self._single)
+            product = problem.hess_vec(Q, self.single)
+            self._pairs.add(Q, zero_sum(product))
+            return product
 
+        precondition = self._pairs.update(kronecker)
         at = cg.solve(times, precondition, -g, _ending(g, target, mu), _PRODUCTS, zero_sum)
+        self._pairs.commit()
         if problem.fit_intercept:
             _balance(at.x, at.r, S)
         self._watch(-cg.inner(g, at.x), target)
@@ -438,5 +459,5 @@ class PackedConjugateGradients:
     def _watch(self, decrement: float, target: Target) -> None:
         """Switch to double precision when steps near the optimum no longer get shorter."""
         if target.is_short(decrement):
-            self._single = self._single and decrement <= 0.5 * self._shortest
+            self.single = self.single and decrement <= 0.5 * self._shortest
             self._shortest = min(self._shortest, decrement)
