@@ -45,6 +45,8 @@ class PassNotes(TypedDict, total=False):
     merge: Callable[[list[Any]], Any]
     """From the results of the blocks of a partition: one result for all of them, to send less."""
     prefetch_state: Sequence[str]  #: row state that is read next; a cluster sends it with the sums
+    rarely_read: bool
+    """Whether later passes rarely read the state that it stores. A cluster then repeats the pass when they do."""
 
 
 class RowTargets(Protocol):
