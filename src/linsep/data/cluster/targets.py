@@ -90,6 +90,11 @@ class ClusterTargets:
                 vector.set(np.concatenate(column))
                 self._X.traffic.received += 8 * len(self._X)
 
+    def vectors(self) -> tuple[Any, Any, Any, Any]:
+        """Return signs, offsets, weights and labels, which stay on the workers until they are read."""
+        sign, offset, weight, labels = self._vectors.values()
+        return sign, offset, weight, labels
+
     @property
     def has_offset(self) -> bool:
         """Whether the margins have offsets."""
