@@ -48,6 +48,7 @@ CASES = {
     "softmax, sparse": (LogisticRegression(C=0.1), -60, 3),
     "one against the rest": (LinearSVC(C=0.1), 3, 3),
     "lasso": (LogisticRegression(**LASSO), 8, 2),
+    "weak lasso": (LogisticRegression(C=1e4, l1_ratio=1.0), 8, 2),
     "lasso, sparse": (LogisticRegression(**LASSO), -550, 2),
     "lasso, softmax": (LogisticRegression(**LASSO), 8, 3),
     "squares": (LinearRegressor("squared"), 5, 0),

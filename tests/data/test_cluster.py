@@ -6,6 +6,7 @@ The cluster of these tests lives in this process, which starts at once; test_clu
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -425,6 +426,60 @@ def test_totals_are_added_in_a_tree_of_fixed_shape():
     assert (ordered(parts) == np.add.accumulate(text)[-1]).all()
     assert (ordered(parts[:1]) == parts[0]).all()
     assert longest_ordered(100, 1) == 100 and longest_ordered(100, 40) == 100 + 16 + 3
+
+
+@pytest.mark.parametrize("collected", [0, 1 << 22])
+def test_the_client_and_the_workers_add_totals_to_the_same_bits(client, collected):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=5) * 10.0 ** rng.integers(-8, 8) for _ in range(19)]
+    engine = DaskEngine(client, len(parts))
+    engine.collected_bytes = collected
+    pairs = engine.map("pair", lambda v, i: (v, [i]), parts, list(range(19)), persist=True)
+    total, rest = engine.total_and_rest(pairs, 5)
+    assert (total == ordered(parts)).all() and rest == [[i] for i in range(19)]
+    assert (engine.total(engine.send("x", parts), 5) == total).all()
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_a_round_is_one_task_for_each_partition(client, rows, monkeypatch, kind):
+    """Rounds of the hinge that sort the rows store their state, which takes a second task."""
+    tasks, keys = Counter(), DaskEngine._keys
+
+    def counted(self, what, numbers):
+        tasks[what] += len(numbers)
+        return keys(self, what, numbers)
+
+    monkeypatch.setattr(DaskEngine, "_keys", counted)
+    X, z, _ = rows
+    model = kind().fit(cut(X), cut(names_of(z, np.random.default_rng(1))))
+    rounds, support = model.traffic_.rounds - 1, bool(tasks["take"])
+    assert tasks["open"] == tasks["facts"] == tasks["targets"] == len(CUTS)
+    assert tasks["sum"] == (rounds - support) * len(CUTS)
+    assert tasks["pick0"] < tasks["sum"] if kind is LinearSVC else not tasks["pick0"]
+    assert set(tasks) <= {"open", "facts", "targets", "sum", "pick0", "function", "take"}
+
+
+@pytest.mark.parametrize("rarely", [False, True])
+def test_state_that_is_rarely_read_is_computed_again(client, rows, rarely):
+    X, z, _ = rows
+    opened = partitions.open_partitions(cut(X), cut(z > 0), None, "test", numbers=False)
+    data = Cluster(opened, partitions.encode(opened, "test").signs())
+
+    def first(block, out):
+        block.row_state("a")[block.lo : block.hi] = 2.0 * block.sign[block.lo : block.hi]
+        out[0] += block.hi - block.lo
+
+    def second(block, out):
+        out[0] += block.row_state("a")[block.lo : block.hi].sum()
+
+    assert data.sum(first, 1, writes=("a",), rarely_read=rarely) == N
+    assert data.sum(second, 1, reads=("a",)) == 2.0 * np.where(z > 0, 1.0, -1.0).sum()
+    assert data.X.traffic.rounds == 3
+    assert (data.row_state("a") == np.where(z > 0, 2.0, -2.0)).all()
+    data.set_row_state("a", np.ones(N))
+    assert data.sum(second, 1, reads=("a",)) == N
+    assert sum(data.apply(lambda *v: v[-1].sum(), ["a"])) == N
 
 
 def test_without_a_client_there_is_a_way_out(monkeypatch):

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from partitioned import Partitioned
+from scattered import Scattered
+from sklearn.base import clone
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
+from linsep.certificates.precise import precise_certificate
+from linsep.certificates.recheck import Part
+from linsep.certificates.softmax_precise import precise_coupled_certificate
+from linsep.data import Location, Memory
+from linsep.data.cluster import Cluster, PersistedRows
+from linsep.data.entrance import partitions
 from linsep.errors import Refused, SeparableData
-from linsep.losses import Huber, get
+from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
+from linsep.solution import Explicit, Linearised
 from linsep.train import Recipe, train
 
 pytest.importorskip("distributed")
@@ -63,6 +72,81 @@ def test_numbers_with_an_absolute_penalty(client, tuned):
     here = train(Recipe(Huber(centre=0.0), ElasticNet(0.02, 1.0)), Partitioned(X, CUTS, offset=-z))
     np.testing.assert_allclose(model.coef_.ravel(), here.W[:-1, 0], atol=1e-3)
     assert linsep.verify(model, X, z).certified
+
+
+WEAK = {
+    "logistic": (LogisticRegression(C=1e5, l1_ratio=1.0), 2),
+    "squared": (LinearRegressor("squared", C=1e5, l1_ratio=1.0), 0),
+    "softmax": (LogisticRegression(C=1e5, l1_ratio=1.0), 3),
+}
+
+
+@pytest.mark.parametrize("kind", WEAK)
+def test_weak_absolute_penalties_are_certified_in_doubled_precision(client, kind, tuned):
+    """With C times the number of rows far above 10^6, rounding hides the optimum from sums in float64."""
+    model, classes = WEAK[kind]
+    X, z = table(12, sparse=False)
+    y = np.digitize(z, np.quantile(z, np.arange(1, classes) / classes)) if classes else z
+    tuned(memory_entries=1000)
+    model.fit(pieces(X), pieces(y))
+    assert model.certificate_.certified and model.traffic_.rounds <= 15
+    assert linsep.verify(model, pieces(X), pieces(y)).certified
+    assert linsep.verify(model, X, y).certified
+    parts = [X[lo:hi] for lo, hi in pairwise(np.cumsum([0, *CUTS]))]
+    elsewhere = clone(model).fit(PersistedRows(Scattered(len(CUTS), 3), parts, len(CUTS)), y)
+    assert (elsewhere.coef_ == model.coef_).all()
+    assert elsewhere.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize("kind", WEAK)
+@pytest.mark.parametrize("explicit", [False, True])
+def test_doubled_precision_has_the_same_bits_for_one_partition(kind, explicit):
+    """Scalars are exact sums, and so do not depend on the partitions at all."""
+    classes = WEAK[kind][1]
+    X, z = table(5, sparse=False)
+    X[:, 0] += 1e6
+    rng = np.random.default_rng(1)
+    labels = np.digitize(z, [-0.5, 0.5]) if classes == 3 else (z > 0).astype(int)
+    loss = Multinomial(3) if classes == 3 else get("logistic" if classes else "squared")
+    k = 3 if classes == 3 else 1
+    W, step = 0.1 * rng.normal(size=(6, k)), 0.01 * rng.normal(size=(6, k))
+    dual = Linearised(W, step)
+    if explicit:
+        U = rng.uniform(0.1, 0.2, size=(N, k))
+        if k == 3:
+            U[np.arange(N), labels] = 0.0
+            U = -U
+            U[np.arange(N), labels] = -U.sum(axis=1)
+        dual = Explicit(U if k == 3 else U[:, 0])
+    bounds = {}
+    for cuts in ((N,), CUTS):
+        parts = [X[lo:hi] for lo, hi in pairwise(np.cumsum([0, *cuts]))]
+        rows = PersistedRows(Scattered(len(cuts), 3), parts, len(cuts))
+        opened = partitions.open_partitions(
+            rows, labels if classes else z, None, "test", numbers=not classes
+        )
+        known = partitions.encode(opened, "test") if classes else None
+        there = Cluster(
+            opened,
+            known.signs() if classes == 2 else None,
+            None if classes else opened.offsets(0.0),
+            labels=known.codes if classes == 3 else None,
+        )
+        vectors = (None if v is None else np.asarray(v) for v in there.targets.vectors())
+        here = Memory(X, *vectors)
+        for data in (here, there):
+            part = Part(
+                loss, ElasticNet(1e5, 1.0), True, data.X, *data.targets.vectors(), W, dual, 1e-6
+            )
+            precise = precise_coupled_certificate if k == 3 else precise_certificate
+            bounds[len(cuts), data.location] = precise(part)
+    one, whole, several = (
+        bounds[key]
+        for key in ((1, Location.CLUSTER), (1, Location.MEMORY), (len(CUTS), Location.CLUSTER))
+    )
+    assert one == whole
+    assert several.primal == whole.primal or classes == 3
+    assert np.isclose(several.gap, whole.gap, rtol=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -141,6 +141,7 @@ def test_dask_and_spark_agree(frame, table, client):
 LASSO = {"l1_ratio": 1.0, "C": 0.05}
 CLASSES = {
     "lasso": (LogisticRegression(**LASSO), "y"),
+    "weak lasso": (LogisticRegression(C=1e4, l1_ratio=1.0), "y"),
     "lasso, squares": (LinearRegressor("squared", **LASSO), "z"),
     "lasso, softmax": (LogisticRegression(**LASSO), "k"),
     "elastic net": (LogisticRegression(C=0.05, l1_ratio=0.5), "y"),
@@ -173,6 +174,7 @@ def test_every_class_of_problem_has_the_bits_of_the_same_partitions(frame, table
     rows = PersistedRows(Scattered(len(parts), 2), parts, len(parts))
     model = clone(model).fit(rows, targets[target])
     assert there_fitted.certificate_.certified
+    assert there_fitted.certificate_ == model.certificate_
     assert np.array_equal(there_fitted.coef_, model.coef_)
     assert np.array_equal(there_fitted.intercept_, model.intercept_)
 

@@ -97,17 +97,17 @@ def test_steps_share_what_they_read_and_skip_partitions_without_rows():
 
 
 @pytest.mark.parametrize("collected", [0, 1 << 26])
-def test_totals_have_the_order_of_the_partitions(tuned, collected):
+def test_totals_have_the_order_of_the_partitions(collected):
     engine = spark_engine.SparkEngine(Session(), 300)
     rng = np.random.default_rng(0)
     parts = [rng.normal(size=5) * 10.0 ** rng.integers(-8, 8) for _ in range(300)]
     column = engine.map("x", np.negative, engine.keep(engine.send("x", parts), range(1, 300)))
-    tuned(spark_collected=collected)
+    engine.collected_bytes = collected
     assert (engine.total(column, 5) == ordered([-part for part in parts[1:]])).all()
 
 
 @pytest.mark.parametrize("collected", [0, 1 << 26])
-def test_an_error_of_a_task_is_raised_at_the_driver(tuned, collected):
+def test_an_error_of_a_task_is_raised_at_the_driver(collected):
     def fail(x):
         if x == 33:
             raise BadInput("Partition 33 (counting from 0): NaN")
@@ -116,7 +116,7 @@ def test_an_error_of_a_task_is_raised_at_the_driver(tuned, collected):
     engine = spark_engine.SparkEngine(Session(), 40)
     made = engine.map("x", fail, list(range(40)), persist=True)
     later = engine.map("later", np.negative, made)
-    tuned(spark_collected=collected)
+    engine.collected_bytes = collected
     for ask in (lambda: engine.collect(later), lambda: engine.total(later, 2)):
         with pytest.raises(BadInput, match="Partition 33"):
             ask()

@@ -17,6 +17,8 @@ class Scattered(Engine):
     Some tasks are run twice, as if their first results had been lost.
     """
 
+    collected_bytes = 0
+
     def __init__(self, count: int, workers: int) -> None:
         super().__init__()
         self.count, self.workers = count, workers
@@ -40,7 +42,11 @@ class Scattered(Engine):
     def collect(self, column):
         return list(column)
 
-    def total(self, column, size):
+    @property
+    def numbers(self):
+        return range(self.count)
+
+    def _tree(self, column):
         while len(column) > 1:
             groups = [column[at : at + FAN] for at in range(0, len(column), FAN)]
             column = self.map("tree", one_after_another, groups)

@@ -82,7 +82,6 @@ PLACES = {
     "softmax_packed_work": "linsep.solvers.multiclass.softmax._PACKED_WORK",
     "softmax_kept": "linsep.solvers.multiclass.softmax._KEPT",
     "gram_largest": "linsep.solvers.newton.gram_reduction.MAX_ORDER",
-    "spark_collected": "linsep.data.cluster.engines.spark_engine.COLLECTED",
     "worth_a_thread": "linsep.tuning.one_by_one._WORTH_A_THREAD",
 }
 

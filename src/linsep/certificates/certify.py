@@ -177,7 +177,7 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     curved = problem.penalty.l1 == 0.0 and problem.loss.smooth and problem.data.d < LARGEST
     if precise and curved and problem.data.fits_memory():
         found = min(found, _local(problem, solution, tol), key=preference)
-    if found.certified or not hidden or problem.data.location is Location.CLUSTER:
+    if found.certified or not hidden:
         return found
     part, rounded = _part(problem, solution, tol), found
     precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
@@ -199,12 +199,9 @@ def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
 def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float) -> Part:
     """Return the problem and its proposed solution in the form that an independent check reads."""
     data = problem.data
+    sign, offset, weight, labels = data.targets.vectors()
     coupled = isinstance(problem, CoupledProblem)
-    targets = (
-        (None, None, data.weight, data.labels)
-        if coupled
-        else (data.sign, data.offset, data.weight, None)
-    )
+    targets = (None, None, weight, labels) if coupled else (sign, offset, weight, None)
     return Part(
         *(problem.loss, problem.penalty, problem.fit_intercept, data.X),
         *(*targets, solution.W, solution.dual, tol),
@@ -310,7 +307,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             rows_per_sum=problem.longest_sum(len(sums)),
             rows=data.n,
         )
-        hidden = _is_limited_by_rounding(found) and data.location is not Location.CLUSTER
+        hidden = _is_limited_by_rounding(found)
         if hidden and not _is_doubled(solution):  # digits beyond float64 are for exact arithmetic
             part, rounded = _part(problem, solution, tol), found
             doubled = if_in_time(lambda: precise_coupled_certificate(part), lambda: rounded)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,14 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import BoundedSums, from_sums
 from linsep.certificates.optimality import Optimality
-from linsep.certificates.recheck import Dual, Part, chunks, dual_point, vector_or_default
+from linsep.certificates.recheck import (
+    Dual,
+    Part,
+    chunks,
+    dual_point,
+    partition_sums,
+    vector_or_default,
+)
 from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transpose, two_product
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
@@ -72,22 +80,59 @@ def precise_certificate(part: Part) -> Optimality:
     )
 
 
+class _Terms(NamedTuple):
+    """Sums over some rows, whose exact or doubled-precision results can be added to those of other rows.
+
+    Lists are unevaluated sums of their numbers; pairs belong to the rows with sigma u >= 0 and to the others.
+    """
+
+    values: list[float]
+    conj: tuple[list[float], list[float]]
+    mass: tuple[list[float], list[float]]
+    v: tuple[Pair, Pair]
+    error: float
+
+    def plus(self, other: _Terms) -> _Terms:
+        """Return the sums over the rows of both."""
+        (a, b), (c, d) = self.conj, other.conj
+        (e, f), (g, h) = self.mass, other.mass
+        return _Terms(
+            self.values + other.values,
+            (a + c, b + d),
+            (e + g, f + h),
+            (self.v[0].plus(other.v[0]), self.v[1].plus(other.v[1])),
+            self.error + other.error,
+        )
+
+
 def precise_sums(part: Part) -> BoundedSums:
     """Sums of the closing pass with bounds on their errors; the two sides are already balanced."""
-    loss, X = part.loss, part.X
-    assert isinstance(loss, Loss)
-    d, theta = X.shape[1], np.asarray(part.W, dtype=np.float64)[:, 0]
+    terms = reduce(_Terms.plus, partition_sums(part, _terms))
+    return _assemble(terms, np.asarray(part.W, dtype=np.float64)[:-1, 0], part.fit_intercept)
+
+
+def _terms(
+    loss: Loss,
+    X: Any,
+    sigma: Any,
+    offset: FloatArray | None,
+    weight: FloatArray | None,
+    W: FloatArray,
+    dual: Dual,
+) -> _Terms:
+    """Sums over all rows of X."""
+    d, theta = X.shape[1], np.asarray(W, dtype=np.float64)[:, 0]
     values: list[float] = []
     conj: tuple[list[float], list[float]] = [], []
     mass: tuple[list[float], list[float]] = [], []
     v = [Pair.of(np.zeros(d)), Pair.of(np.zeros(d))]
     error = 0.0
     for rows, block in chunks(X):
-        s, o = vector_or_default(part.weight, rows, 1.0), vector_or_default(part.offset, rows, 0.0)
-        sign = np.asarray(part.sigma[rows], dtype=np.float64)
+        s, o = vector_or_default(weight, rows, 1.0), vector_or_default(offset, rows, 0.0)
+        sign = np.asarray(sigma[rows], dtype=np.float64)
         m = margins(block, sign, o, theta)
-        u = dual_point(loss, part.dual, rows, block, sign, o, m.hi, s)
-        low = _rest(loss, part.dual, rows, u, s)
+        u = dual_point(loss, dual, rows, block, sign, o, m.hi, s)
+        low = _rest(loss, dual, rows, u, s)
         with np.errstate(over="ignore", invalid="ignore"):
             live = s > 0.0
             value = np.where(live, s * loss.value(m.hi), 0.0)
@@ -111,7 +156,19 @@ def precise_sums(part: Part) -> BoundedSums:
                 for p in (np.where(mask, p, 0.0) for p in masses):
                     mass[side].extend(p.tolist())
                     v[side] = v[side].plus(scaled_product(columns, p[:, None]).column(0))
-    return _assemble(values, conj, mass, v, error, theta[:-1], part.fit_intercept)
+    conj = _condensed(conj[0]), _condensed(conj[1])
+    mass = _condensed(mass[0]), _condensed(mass[1])
+    return _Terms(_condensed(values), conj, mass, (v[0], v[1]), error)
+
+
+def _condensed(terms: list[float]) -> list[float]:
+    """Return a few numbers with exactly the same sum: the rounded sum, the rounded remainder, and so on."""
+    found: list[float] = []
+    while (rounded := fsum([*terms, *(-part for part in found)])) != 0.0:
+        found.append(rounded)
+        if not math.isfinite(rounded):
+            return [math.nan]
+    return found
 
 
 def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> FloatArray:
@@ -149,16 +206,9 @@ def _exact_products(a: FloatArray, b: FloatArray) -> list[FloatArray]:
     return [p, e] if np.any(e != 0.0) else [p]
 
 
-def _assemble(
-    values: list[float],
-    conj: tuple[list[float], list[float]],
-    mass: tuple[list[float], list[float]],
-    v: list[Pair],
-    error: float,
-    w: FloatArray,
-    fit_intercept: bool,
-) -> BoundedSums:
+def _assemble(terms: _Terms, w: FloatArray, fit_intercept: bool) -> BoundedSums:
     """Balance the two sides; the result has all sums on one side."""
+    values, conj, mass, v, error = terms
     sides = [_pair_sum(side) for side in mass]
     sides[1] = _Scalar(-sides[1].hi, -sides[1].lo)
     factors = [_Scalar(1.0, 0.0), _Scalar(1.0, 0.0)]

@@ -7,8 +7,8 @@ dense and CSR rows give the same sums up to rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -114,6 +114,42 @@ def add_sums(found: Sequence[Sums]) -> Sums:
         total[field.name] = math.fsum(values) if scalar else np.sum(values, axis=0)
     made: Sums = type(found[0])(**total)
     return made
+
+
+def partition_sums(part: Part, sums: Callable[..., Sums]) -> list[Sums]:
+    """Sums over the rows of each partition, computed on the workers; rows that are not on a cluster are one partition.
+
+    ``sums`` is called with the loss, the rows, the signs and offsets (the labels, if the loss is coupled), the weights,
+    the coefficients and the dual point.
+    """
+    coupled = isinstance(part.loss, CoupledLoss)
+    if location_of(part.X) is not Location.CLUSTER:
+        vectors = (part.labels,) if coupled else (part.sigma, part.offset)
+        return [sums(part.loss, part.X, *vectors, part.weight, part.W, part.dual)]
+    along: list[FloatArray] = []
+    if isinstance(part.dual, Explicit):
+        along = [v.T for v in (part.dual.u, part.dual.rest) if v is not None]
+    on_worker = _OnWorker(sums, coupled, part.loss, part.W, None if along else part.dual)
+    found: list[Sums] = part.X.apply(
+        on_worker, part.sigma, part.offset, part.weight, part.labels, *along
+    )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _OnWorker:
+    """Computes the sums of one partition, with its part of the dual point."""
+
+    sums: Callable[..., Any]
+    coupled: bool
+    loss: Loss | CoupledLoss
+    W: FloatArray
+    dual: Dual | None
+
+    def __call__(self, X: Any, sigma: Any, offset: Any, weight: Any, labels: Any, *u: Any) -> Any:
+        dual = self.dual if self.dual is not None else Explicit(*(v.T for v in u))
+        vectors = (labels,) if self.coupled else (sigma, offset)
+        return self.sums(self.loss, X, *vectors, weight, self.W, dual)
 
 
 def row_norms(block: Any) -> FloatArray:

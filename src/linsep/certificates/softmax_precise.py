@@ -9,13 +9,23 @@ scores, and |z - z^|, where the score z is rounded to a float64 number z^ to eva
 from __future__ import annotations
 
 import math
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.optimality import Optimality
 from linsep.certificates.precise import fsum
-from linsep.certificates.recheck import Part, add_up, chunks, row_norms, vector_or_default
+from linsep.certificates.recheck import (
+    Dual,
+    Part,
+    add_up,
+    chunks,
+    partition_sums,
+    row_norms,
+    vector_or_default,
+)
 from linsep.certificates.softmax import (
     SHORT,
     Errors,
@@ -35,7 +45,7 @@ _PAIR_SHARE = 2.0**-80
 def precise_coupled_certificate(part: Part) -> Optimality:
     """Dual certificate of a coupled loss, from sums in about twice the working precision."""
     assert isinstance(part.loss, CoupledLoss)
-    sums, errors = _precise_sums(part, part.loss)
+    sums, errors = _precise_sums(part)
     return from_softmax_sums(
         sums,
         part.W[:-1],
@@ -50,20 +60,40 @@ def precise_coupled_certificate(part: Part) -> Optimality:
     )
 
 
-def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
-    """Sums of the closing pass, rounded to float64, and bounds on their errors."""
-    X, W, k = part.X, np.asarray(part.W, dtype=np.float64), loss.k
-    d = X.shape[1]
-    assert part.labels is not None
+class _Terms(NamedTuple):
+    """Sums over some rows, which can be added to those of other rows."""
+
+    scalars: list[tuple[float, ...]]
+    V: Pair
+    M: Pair
+    mass: list[FloatArray]
+    residual: list[FloatArray]
+
+    def plus(self, other: _Terms) -> _Terms:
+        """Return the sums over the rows of both."""
+        return _Terms(
+            self.scalars + other.scalars,
+            self.V.plus(other.V),
+            self.M.plus(other.M),
+            self.mass + other.mass,
+            self.residual + other.residual,
+        )
+
+
+def _terms(
+    loss: CoupledLoss, X: Any, labels: Any, weight: FloatArray | None, W: FloatArray, dual: Dual
+) -> _Terms:
+    """Sums over all rows of X."""
+    W, d, k = np.asarray(W, dtype=np.float64), X.shape[1], loss.k
     scalars: list[tuple[float, ...]] = []
     V, M = Pair.of(np.zeros((d, k))), Pair.of(np.zeros((d, k)))
     mass_terms: list[FloatArray] = []
     residual_terms: list[FloatArray] = []
     for rows, block in chunks(X):
-        s, y = vector_or_default(part.weight, rows, 1.0), np.asarray(part.labels[rows])
+        s, y = vector_or_default(weight, rows, 1.0), np.asarray(labels[rows])
         with np.errstate(over="ignore", invalid="ignore"):
             Z = scaled_product(block, W[:-1]).plus(Pair.of(np.tile(W[-1], (len(y), 1))))
-            U, low = _inside_simplex(dual_point(loss, part.dual, rows, block, y, Z.hi), y)
+            U, low = _inside_simplex(dual_point(loss, dual, rows, block, y, Z.hi), y)
             value, entropy = s * loss.value(Z.hi, y), -s * loss.conjugate(-U, y)
             # Differences of scores are rounded, too, and those of Crammer-Singer may cancel with the margin 1.
             e = np.abs(Z.lo) + Z.error + 4.0 * ROUNDOFF * (1.0 + np.abs(Z.hi)) + TINY
@@ -86,6 +116,14 @@ def _precise_sums(part: Part, loss: CoupledLoss) -> tuple[CoupledSums, Errors]:
                     float(s @ lengths),
                 )
             )
+    return _Terms(scalars, V, M, mass_terms, residual_terms)
+
+
+def _precise_sums(part: Part) -> tuple[CoupledSums, Errors]:
+    """Sums of the closing pass, rounded to float64, and bounds on their errors."""
+    W = np.asarray(part.W, dtype=np.float64)
+    found = reduce(_Terms.plus, partition_sums(part, _terms))
+    scalars, V, M, mass_terms, residual_terms = found
     total, entropies, lost, absolute, spread, bulk = add_up(scalars)
     mass, residual = (_column_sums(np.array(terms))[0] for terms in (mass_terms, residual_terms))
     v_error = V.error + np.abs(V.lo) + 4.0 * ROUNDOFF * np.abs(V.hi)

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from linsep.arguments import flag
-from linsep.arrays import FloatArray
 from linsep.certificates.attained import is_above_attained
 from linsep.certificates.claims import (
     ANOTHER_OBJECTIVE,
@@ -36,13 +34,13 @@ from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import (
-    Dual,
     Part,
     add_sums,
     closing_sums_numpy,
     in_memory,
     longest_sum,
     nothing_to_fit,
+    partition_sums,
 )
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
@@ -55,7 +53,6 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job
 from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
-from linsep.solution import Explicit, Linearised
 
 #: Work up to which the local bound is tried even if duality suffices.
 _SECOND_BOUND_WORK = 2e8
@@ -300,8 +297,7 @@ def _recheck(part: Part, curvature: bool = False, goal: Goal = ANY) -> Optimalit
     local_only = lam == 0.0 and l1 == 0.0
     best = None if local_only else _by_duality(part)
     pointwise = not isinstance(part.loss, CoupledLoss)
-    here = location_of(part.X) is not Location.CLUSTER
-    if best is not None and _falls_short(best, goal) and here:
+    if best is not None and _falls_short(best, goal):
         precise = precise_certificate if pointwise else precise_coupled_certificate
         best = min(best, precise(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best, curvature)):
@@ -347,37 +343,9 @@ def _by_duality(part: Part) -> Optimality:
         "rows_per_sum": longest_sum(part.X),
     }
     if isinstance(part.loss, CoupledLoss):
-        coupled = _sum(part, softmax_sums_numpy)
+        coupled = add_sums(partition_sums(part, softmax_sums_numpy))
         return from_softmax_sums(
             coupled, part.W[:-1], loss=part.loss, l1=part.penalty.l1, **settings
         )
-    sums = _sum(part, closing_sums_numpy)
+    sums = add_sums(partition_sums(part, closing_sums_numpy))
     return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
-
-
-def _sum(part: Part, sums: Any) -> Any:
-    """Sums of a closing pass, computed here or, partition by partition, on the workers of a cluster."""
-    coupled = isinstance(part.loss, CoupledLoss)
-    if location_of(part.X) is not Location.CLUSTER:
-        vectors = (part.labels,) if coupled else (part.sigma, part.offset)
-        return sums(part.loss, part.X, *vectors, part.weight, part.W, part.dual)
-    along = () if isinstance(part.dual, Linearised) else (part.dual.u.T,)
-    text = _OnWorker(sums, coupled, part.loss, part.W, None if along else part.dual)
-    found = part.X.apply(text, part.sigma, part.offset, part.weight, part.labels, *along)
-    return add_sums(found)
-
-
-@dataclass(frozen=True, eq=False)
-class _OnWorker:
-    """Computes the sums of one partition, with its part of the dual point."""
-
-    sums: Any
-    coupled: bool
-    loss: Loss | CoupledLoss
-    W: FloatArray
-    dual: Dual | None
-
-    def __call__(self, X: Any, sigma: Any, offset: Any, weight: Any, labels: Any, *u: Any) -> Any:
-        dual = self.dual if self.dual is not None else Explicit(u[0].T)
-        vectors = (labels,) if self.coupled else (sigma, offset)
-        return self.sums(self.loss, X, *vectors, weight, self.W, dual)

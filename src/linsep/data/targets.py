@@ -30,6 +30,10 @@ class Targets(NamedTuple):
             weight = factor if weight is None else weight * factor
         return Targets(sign, offset, weight, labels)  # type: ignore[arg-type]
 
+    def vectors(self) -> tuple[Any, Any, Any, Any]:
+        """Return signs, offsets, weights and labels."""
+        return self.sign, self.offset, self.weight, self.labels
+
     @property
     def has_offset(self) -> bool:
         """Whether the margins have offsets."""

@@ -135,7 +135,11 @@ class CoupledProblem:
         wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, size)]
         if self._expected is not None:
             wanted.append((self._gram(self._expected), self._gram_size))
-        out, *others = self.data.sums(wanted, writes=(PROBABILITIES,) if keeps else ())
+        out, *others = self.data.sums(
+            wanted,
+            writes=(PROBABILITIES,) if keeps else (),
+            rarely_read=self._expected is not None,
+        )
         self._at, self._cross = V, out[end:] if self.sums_cross else None
         self._ready = others[0] if others else None
         self.misfits, self.crossed = int(out[1]), int(out[2])

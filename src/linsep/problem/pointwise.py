@@ -166,9 +166,9 @@ class Problem:
         With ``blend`` = 1 the stored curvatures are at least the secant curvatures (kernels/sums/sweep.hpp).
         """
         self.passes += 1
-        return self._read_sweep(
-            theta, self.data.sums(self._sweep(theta, blend), writes=(CURVATURE,))
-        )
+        wanted = self._sweep(theta, blend)
+        found = self.data.sums(wanted, writes=(CURVATURE,), rarely_read=len(wanted) > 1)
+        return self._read_sweep(theta, found)
 
     def _sweep(self, theta: FloatArray, blend: float) -> list[tuple[Sum, int]]:
         """Sums to request in a sweep, including those of the Hessian if it is expected."""
@@ -332,6 +332,7 @@ class Problem:
         (sums, *others, seen), found = self.data.visits(
             wanted,
             writes=(CURVATURE,),
+            rarely_read=self._expected is not None,
             prefetch_rows=rows_to_fetch,
             merge=lambda parts: (rows_to_fetch(parts),),
         )

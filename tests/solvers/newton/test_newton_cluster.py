@@ -140,3 +140,22 @@ def test_odd_rows_are_those_that_the_quadratic_model_misses_most():
     _, few = data.visit(lambda b, _: NonquadraticProbe(loss, base, step, 10, 5_000)(b), 1)
     chosen = NonquadraticProbe.rows_of(few)
     assert len(chosen) == 10 and error[chosen].min() >= np.sort(error)[-10]
+
+
+@pytest.mark.parametrize("loss, bounded", [("logistic", True), ("exponential", False)])
+def test_rows_that_move_little_are_not_evaluated(monkeypatch, loss, bounded):
+    """The curvature of the logistic loss is at most 1/4, that of the exponential loss is unbounded."""
+    X, sign = table("normal", 1_000, 3)
+    data, step = Memory(X, sign), np.array([0.03, 0.0, 0.0, 0.0])
+    data.X[7, 0] = 100.0
+    evaluated, excess = [], newton_rounds.excess
+
+    def counted(loss, m, change):
+        evaluated.append(len(m))
+        return excess(loss, m, change)
+
+    monkeypatch.setattr(newton_rounds, "excess", counted)
+    probe = NonquadraticProbe(get(loss), np.zeros(4), step, 1_000, 1_000)
+    _, found = data.visit(lambda b, _: probe(b), 1)
+    assert NonquadraticProbe.rows_of(found).tolist() == [7]
+    assert sum(evaluated) == (1 if bounded else 1_000)

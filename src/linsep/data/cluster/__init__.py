@@ -21,8 +21,8 @@ from linsep.data.cluster.opening import (
     predict_lazily,
     statistics_of,
 )
-from linsep.data.cluster.partition import Partition
-from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
+from linsep.data.cluster.partition import Facts, Partition
+from linsep.data.cluster.rows import ClusterRows, RowVector
 
 __all__ = [
     "Cluster",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.engine import Column
-from linsep.data.cluster.partition import Target
+from linsep.data.cluster.partition import Facts, Found, Target, Visit
 from linsep.data.cluster.row_requests import RowRequests
+from linsep.data.cluster.row_state import RowStates
 from linsep.data.cluster.row_store import bytes_of
-from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
+from linsep.data.cluster.rows import ClusterRows, RowVector
 from linsep.data.cluster.targets import ClusterTargets, target_of
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import dense_edges, longest_ordered, longest_sum
@@ -45,8 +47,7 @@ class Cluster(Dataset):
         self.n, self.d = X.shape
         self.sparse, self.n_entries = X.sparse, X.n_entries
         self.n_threads = n_threads or 1
-        self._state: dict[str, Column] = {}
-        self._fetched: dict[str, FloatArray] = {}  # row state that was copied to the client
+        self._state = RowStates(X.engine)
         self._tasks = X.tasks(self.n_threads)
         self._given = vectors = sign, offset, weight, labels
         target = target_of(*vectors)
@@ -71,41 +72,62 @@ class Cluster(Dataset):
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> list[FloatArray]:
         """Return several sums over all partitions. One round."""
-        plain = not notes.get("writes")
-        made = self._round(wanted, notes, plain=plain)
-        return self._collected(made if plain else self._store_state(made, notes), wanted)
+        sizes = [size for _, size in wanted]
+        made = self._round(wanted, notes, sums_only=True)
+        self.engine.traffic.received += 8 * sum(sizes) * len(self.X.facts)
+        return _split(self.engine.total(made, sum(sizes)), sizes)
 
     def visits(
         self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> tuple[list[FloatArray], list[Any]]:
         """Return several sums and the results of the blocks; also fetch declared rows and row state. One round."""
-        made = self._round(wanted, notes, plain=False)
-        found = self.engine.pick(made, 1)
-        totals = self._collected(self._store_state(made, notes), wanted)
-        parts = self.engine.collect(found)
-        self.engine.traffic.received += bytes_of(parts)
-        for _, prefetched in parts:
-            if prefetched is not None:
-                self._requests.store.add(*prefetched)
-        for name in notes.get("prefetch_state", ()):
-            self._fetched[name] = self._gathered(name)
-        return totals, [one for part, _ in parts for one in part]
+        sizes = [size for _, size in wanted]
+        made = self._round(wanted, notes, sums_only=False)
+        total, parts = self.engine.total_and_rest(made, sum(sizes))
+        self.engine.traffic.received += 8 * sum(sizes) * len(parts) + bytes_of(parts)
+        self._receive([Found(*part) for part in parts], notes)
+        return _split(total, sizes), [one for part in parts for one in part[0]]
 
-    def _round(self, wanted: Sequence[tuple[Sum, int]], notes: PassNotes, plain: bool) -> Any:
+    def _receive(self, parts: Sequence[Found], notes: PassNotes) -> None:
+        """Store the rows, row state and targets that the partitions sent with the results of a round."""
+        for part in parts:
+            if part.rows is not None:
+                self._requests.store.add(*part.rows)
+        for at, name in enumerate(notes.get("prefetch_state", ())):
+            self._state.receive(name, [part.state[at] for part in parts])
+        if parts[0].targets is not None:
+            self.targets.receive([part.targets for part in parts if part.targets is not None])
+
+    def _round(self, wanted: Sequence[tuple[Sum, int]], notes: PassNotes, sums_only: bool) -> Any:
+        """Run a round and return the column of its answers; note where the row state that it writes is stored."""
+        engine, reads = self.engine, notes.get("reads") or ()
         blob = self._sent(
             ([fn for fn, _ in wanted], notes.get("prefetch_rows"), notes.get("merge"))
         )
-        reads = notes.get("reads") or ()
-        state = [self._state[name] for name in reads]
-        return self.engine.map(
-            *("sum", on_worker.visit),
-            *(self.X.parts, self._vectors, self._tasks, blob, *state),
-            persist=not plain,
-            sizes=tuple(size for _, size in wanted),
-            reads=tuple(reads),
-            writes=tuple(notes.get("writes", ())),
-            plain=plain,
+        state, entries = self._state.read(reads)
+        columns = self.X.parts, self._vectors, self._tasks, blob, *state
+        sizes, fetches = tuple(size for _, size in wanted), tuple(notes.get("prefetch_state", ()))
+        what = Visit(
+            sizes,
+            tuple(zip(reads, entries, strict=True)),
+            tuple(notes.get("writes", ())),
+            sums_only=sums_only,
+            fetches=fetches,
+            fetches_targets=bool(fetches) and not self.targets.fetched,
         )
+
+        def store() -> Column:
+            only = replace(what, stores=True, sums_only=True)
+            return engine.map("state", on_worker.visit, *columns, persist=True, what=only)
+
+        if what.writes and not notes.get("rarely_read"):
+            stored = replace(what, stores=True)
+            made = engine.map("sum", on_worker.visit, *columns, persist=True, what=stored)
+            self._state.write(what.writes, lambda: made)
+            return engine.pick(made, 0)
+        self._state.write(what.writes, store)
+        persist = not (sums_only or engine.collects(sum(sizes)))
+        return engine.map("sum", on_worker.visit, *columns, persist=persist, what=what)
 
     def _sent(self, fn: Any) -> Column:
         """Serialise a function and send it to all partitions."""
@@ -114,19 +136,6 @@ class Cluster(Dataset):
         self.engine.traffic.sent += len(blob) * len(self.X.facts)
         return self.engine.share("function", blob)
 
-    def _store_state(self, made: Any, notes: PassNotes) -> Any:
-        """Store references to the row state that the round writes, and return the column of its sums."""
-        for at, name in enumerate(notes.get("writes", ())):
-            self._state[name] = self.engine.pick(made, 2 + at)
-            self._fetched.pop(name, None)
-        return self.engine.pick(made, 0)
-
-    def _collected(self, sums: Column, wanted: Sequence[tuple[Any, int]]) -> list[FloatArray]:
-        """Return the totals of the partitions' sums, added in order and split by function."""
-        sizes = [size for _, size in wanted]
-        self.engine.traffic.received += 8 * sum(sizes) * len(self.X.facts)
-        return np.split(self.engine.total(sums, sum(sizes)), np.cumsum(sizes)[:-1])
-
     def fingerprint(self) -> tuple[Any, list[Any]]:
         """Return the checksums of rows and targets (one round), and no further vectors."""
         return [self.X.starts.tolist(), self.apply(on_worker.checksums)], []
@@ -134,9 +143,10 @@ class Cluster(Dataset):
     def apply(self, fn: Callable[..., Any], reads: Sequence[str] = ()) -> list[Any]:
         """Return ``fn(X, sign, offset, weight, labels, *state)`` for every partition. One round."""
         blob = self._sent(fn)
-        state = [self._state[name] for name in reads]
+        state, entries = self._state.read(reads)
         columns = self.X.parts, self._vectors, self._tasks, blob, *state
-        found = self.engine.collect(self.engine.map("map", on_worker.apply, *columns))
+        made = self.engine.map("map", on_worker.apply, *columns, entries=entries)
+        found = self.engine.collect(made)
         self.engine.traffic.received += bytes_of(found)
         return found
 
@@ -145,22 +155,15 @@ class Cluster(Dataset):
         cuts = pairwise(self.X.starts.tolist())
         parts = [np.ascontiguousarray(values[..., lo:hi]) for lo, hi in cuts]
         self.engine.traffic.sent += values.nbytes
-        self._fetched.pop(name, None)
-        self._state[name] = self.engine.send(name, parts)
+        self._state.send(name, parts)
 
     def row_state(self, name: str) -> FloatArray:
-        found = self._fetched.get(name)
+        found = self._state.fetched(name)
         if found is None:
             self.engine.traffic.rounds += 1
-            found = self._gathered(name)
+            self.targets.fetch()  # they are usually read next
+            found = self._state.fetch(name)
         return found
-
-    def _gathered(self, name: str) -> FloatArray:
-        """Copy row state to the client, and the targets too, because they are usually read next."""
-        self.targets.fetch()
-        parts = self.engine.collect(self._state[name])
-        self.engine.traffic.received += bytes_of(parts)
-        return np.concatenate(parts, axis=-1)
 
     def stays_remote(self) -> bool:
         """Return whether the client has neither memory nor a directory for all rows."""
@@ -198,8 +201,12 @@ class Cluster(Dataset):
     def close(self) -> None:
         """Release the row state on the workers; the rows stay there, because the caller owns them."""
         self._state.clear()
-        self._fetched.clear()
         self._requests.store.clear()
+
+
+def _split(total: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
+    """Split concatenated sums."""
+    return np.split(total, np.cumsum(sizes)[:-1])
 
 
 def _longest(fact: Facts, size: int) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.data.layout import ordered
 from linsep.errors import BadInput
 
 Column = Any
@@ -41,6 +42,11 @@ class Engine(ABC):
     on the workers are released when there are no more references to their column.
     """
 
+    numbers: list[int]  #: numbers of the partitions in use
+    collected_bytes: (
+        int  #: up to this many bytes of sums are added by the client instead of the workers
+    )
+
     def __init__(self) -> None:
         self.traffic = Traffic()
 
@@ -64,9 +70,32 @@ class Engine(ABC):
     def collect(self, column: Column) -> list[Any]:
         """Copy the values of a column to the client, in the order of the partitions."""
 
-    @abstractmethod
     def total(self, column: Column, size: int) -> FloatArray:
-        """Return the sum of the partitions' vectors of ``size`` numbers, added in the tree of ``layout.ordered``."""
+        """Return the sum of the partitions' vectors of ``size`` numbers, added in the tree of ``layout.ordered``.
+
+        The client adds the vectors if they are short, the workers if they are long.
+        """
+        if self.collects(size):
+            return np.array(ordered(self.collect(column)))
+        return self._tree(column)
+
+    def total_and_rest(self, column: Column, size: int) -> tuple[FloatArray, list[Any]]:
+        """Return the ordered sum of the vectors, and the list of the rest, of a column of pairs (vector, rest).
+
+        The column must be persisted unless ``collects(size)``.
+        """
+        if self.collects(size):
+            vectors, rest = zip(*self.collect(column), strict=True)
+            return np.array(ordered(list(vectors))), list(rest)
+        return self._tree(self.pick(column, 0)), self.collect(self.pick(column, 1))
+
+    def collects(self, size: int) -> bool:
+        """Return whether the client collects vectors of ``size`` numbers from all partitions and adds them itself."""
+        return 8 * size * len(self.numbers) <= self.collected_bytes
+
+    @abstractmethod
+    def _tree(self, column: Column) -> FloatArray:
+        """Return the ordered sum of the partitions' vectors, added on the workers."""
 
     @abstractmethod
     def send(self, what: str, values: Sequence[Any]) -> Column:

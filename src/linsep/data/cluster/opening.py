@@ -14,12 +14,12 @@ from linsep.arrays import FloatArray, stack_rows
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
-from linsep.data.cluster.partition import with_partition_number
-from linsep.data.cluster.rows import ClusterRows, Facts
+from linsep.data.cluster.partition import Partition, describe, with_partition_number
+from linsep.data.cluster.rows import ClusterRows
 from linsep.data.location import Location
 from linsep.errors import BadInput
 
-Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
+Prepare = Callable[..., Partition | None]
 Prefetch = Callable[[Sequence[int], int], Any]  # (partition sizes, d) -> row numbers
 Encode = Any  # a fitted transformer: ``transform`` and ``feature_names_in_``
 
@@ -49,22 +49,19 @@ def open_rows(
 ) -> ClusterRows:
     """Open the rows of X with y and weights on the workers, which check their partitions. One round.
 
-    ``prepare(x, y, weight, some, number, **facts)`` runs on a worker and returns its partition, the facts of it, and a
-    partition of the rows ``some``. These are the rows that a fit requests first, given by ``prefetch(sizes, d)``; they
-    are sent only if the partition sizes are known beforehand.
+    ``prepare(x, y, weight, number, **facts)`` runs on a worker and returns its partition. The worker sends the facts of
+    it and, if the partition sizes are known beforehand, the rows that a fit requests first, ``prefetch(sizes, d)``.
     """
     source = source_of(X, y, weight)
     engine = source.engine
     wanted = _wanted(source, prefetch)
     nothing: list[Any] = [None] * source.count
-    columns = [nothing if v is None else v for v in (source.y, source.weight, wanted)]
-    made = engine.map(
-        "open", prepare, source.x, *columns, list(range(source.count)), persist=True, **facts
-    )
-    parts, *results = (engine.pick(made, at) for at in range(3))
+    columns = [nothing if v is None else v for v in (source.y, source.weight)]
+    numbers = list(range(source.count))
+    parts = engine.map("open", prepare, source.x, *columns, numbers, persist=True, **facts)
     engine.traffic.rounds += 1
-    found = engine.collect(results[0])
-    some = nothing if wanted is None else engine.collect(results[1])
+    described = engine.map("facts", describe, parts, nothing if wanted is None else wanted)
+    found, some = zip(*engine.collect(described), strict=True)
     engine.traffic.received += sum(sys.getsizeof(one) for one in some if one is not None)
     kept = [i for i, fact in enumerate(found) if fact is not None]
     if not kept:

@@ -21,6 +21,23 @@ from linsep.data.memory import Memory, aligned, readable
 from linsep.errors import ClusterError, LinsepError
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Facts about a partition, collected when it is opened."""
+
+    n: int
+    d: int
+    dtype: str
+    sparse: bool
+    entries: int
+    counts: IntArray | None  #: rows of each of its classes
+    totals: FloatArray | None  #: total weight of each of its classes
+    classes: npt.NDArray[Any] | None
+    weight: tuple[float, float, float] | None  #: minimum, maximum, sum
+    names: Any = None
+    largest: float = 0.0  #: largest absolute value of a target
+
+
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Rows on a worker, in a layout the kernels read, with class numbers (``codes``) or numeric targets."""
@@ -30,6 +47,7 @@ class Partition:
     classes: npt.NDArray[Any] | None
     target: FloatArray | None
     weight: FloatArray | None
+    facts: Facts | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled partition; rows that were received at an unaligned address are copied once, here."""
@@ -102,37 +120,82 @@ def memory(part: Partition, vectors: Vectors, task: Task) -> Memory:
     return Memory(part.X, *vectors, n_threads=task.threads, origin=task.first)
 
 
+def describe(
+    part: Partition | None, some: IntArray | None
+) -> tuple[Facts | None, Partition | None]:
+    """Return the facts of a partition and a partition of the rows ``some``; None for one without rows."""
+    if part is None:
+        return None, None
+    if some is None:
+        return part.facts, None
+    vectors: Any = (part.codes, part.target, part.weight)
+    codes, target, weight = (None if v is None else v[some] for v in vectors)
+    return part.facts, Partition(part.X[some], codes, part.classes, target, weight)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Description of a round: sizes of the sums, and names of the row state that it uses.
+
+    ``reads`` pairs each name with the entry of the stored result that holds the state, or None if the result is the
+    state itself.
+    """
+
+    sizes: tuple[int, ...]
+    reads: tuple[tuple[str, int | None], ...] = ()
+    writes: tuple[str, ...] = ()
+    stores: bool = False  #: append the state that it writes to the result
+    sums_only: bool = False  #: return the sums without the results of the blocks
+    fetches: tuple[str, ...] = ()  #: state to send to the client
+    fetches_targets: bool = False
+
+
+class Found(NamedTuple):
+    """Results of a round on one partition that are sent to the client besides the sums."""
+
+    blocks: list[Any]
+    rows: tuple[IntArray, tuple[Any, ...]] | None  #: numbers and data of the rows to prefetch
+    state: list[FloatArray]
+    targets: Vectors | None
+
+
 def visit(
     part: Partition,
     vectors: Vectors,
     task: Task,
     blob: bytes,
-    *state: FloatArray,
-    sizes: Sequence[int],
-    reads: Sequence[str],
-    writes: Sequence[str],
-    plain: bool,
+    *state: Any,
+    what: Visit,
 ) -> Any:
-    """Return the concatenated sums over the blocks of a partition; unless ``plain``, also results and written state.
+    """Return the concatenated sums over the blocks of a partition: alone, or in a pair with ``Found``.
 
-    The results of the blocks are paired with the rows to prefetch and their numbers, or None.
+    If the round stores row state, the result is a tuple of this and the state.
     """
     refuse_other_version(task)
     with with_partition_number(task.number):
         data = memory(part, vectors, task)
-        for name, values in zip(reads, state, strict=True):
-            data.set_row_state(name, values.copy() if name in writes else values)
+        for (name, at), stored in zip(what.reads, state, strict=True):
+            values = entry(stored, at)
+            data.set_row_state(name, values.copy() if name in what.writes else values)
         functions, prefetch, merge = pickle.loads(blob)
-        made = [data.visit(fn, size) for fn, size in zip(functions, sizes, strict=True)]
+        made, blocks = data.visits(list(zip(functions, what.sizes, strict=True)))
         data.close()
-        total, found = np.concatenate([sums for sums, _ in made]), made[-1][1]
-        if plain:
-            return total
-        rows = np.zeros(0, dtype=np.int64) if prefetch is None else np.unique(prefetch(found))
-        prefetched = (rows, take(part, vectors, rows - task.first)) if len(rows) else None
-        if merge is not None:
-            found = [merge(found)]
-        return total, (found, prefetched), *(data.row_state(name) for name in writes)
+        answer: Any = np.concatenate(made)
+        if not what.sums_only:
+            rows = np.zeros(0, dtype=np.int64) if prefetch is None else np.unique(prefetch(blocks))
+            found = Found(
+                blocks if merge is None else [merge(blocks)],
+                (rows, take(part, vectors, rows - task.first)) if len(rows) else None,
+                [data.row_state(name) for name in what.fetches],
+                vectors if what.fetches_targets else None,
+            )
+            answer = answer, found
+        return (answer, *(data.row_state(name) for name in what.writes)) if what.stores else answer
+
+
+def entry(stored: Any, at: int | None) -> Any:
+    """Return the ``at``-th entry of a stored result, or the result itself if ``at`` is None."""
+    return stored if at is None else stored[at]
 
 
 def take(part: Partition, vectors: Vectors, rows: IntArray) -> tuple[Any, ...]:
@@ -147,7 +210,7 @@ def between(part: Partition, lo: int, hi: int) -> Any:
 
 def take_columns(part: Partition, chosen: IntArray) -> Partition:
     """Return a partition with some of the features, in a layout the kernels read."""
-    return replace(part, X=readable(part.X[:, chosen]))
+    return replace(part, X=readable(part.X[:, chosen]), facts=None)
 
 
 def find(
@@ -163,13 +226,24 @@ def find(
     return found, rows, take(part, vectors, rows)
 
 
-def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: FloatArray) -> Any:
-    """Return ``fn(X, sign, offset, weight, labels, *state)`` of a partition; ``blob`` is the pickled function."""
+def apply(
+    part: Partition,
+    vectors: Vectors,
+    task: Task,
+    blob: bytes,
+    *state: Any,
+    entries: Sequence[int | None],
+) -> Any:
+    """Return ``fn(X, sign, offset, weight, labels, *state)`` of a partition; ``blob`` is the pickled function.
+
+    The state is the ``entries``-th entry of each stored result.
+    """
     refuse_other_version(task)
     with with_partition_number(task.number):
         sign = np.ones(part.X.shape[0]) if vectors.sign is None else vectors.sign
         fn = pickle.loads(blob)
-        return fn(part.X, sign, *vectors[1:], *state)
+        values = (entry(stored, at) for stored, at in zip(state, entries, strict=True))
+        return fn(part.X, sign, *vectors[1:], *values)
 
 
 def checksums(X: Any, *vectors: Any) -> list[int]:

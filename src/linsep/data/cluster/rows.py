@@ -11,32 +11,17 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.data.cluster.partition import (
+    Facts,
     Partition,
     Target,
     Task,
+    Vectors,
     take_columns,
 )
 from linsep.data.location import Location
 
 if TYPE_CHECKING:
     from linsep.data.cluster.engine import Column, Engine, Traffic
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Facts about a partition, collected when it is opened."""
-
-    n: int
-    d: int
-    dtype: str
-    sparse: bool
-    entries: int
-    counts: IntArray | None  #: rows of each of its classes
-    totals: FloatArray | None  #: total weight of each of its classes
-    classes: npt.NDArray[Any] | None
-    weight: tuple[float, float, float] | None  #: minimum, maximum, sum
-    names: Any = None
-    largest: float = 0.0  #: largest absolute value of a target
 
 
 class ClusterRows:
@@ -120,13 +105,12 @@ class ClusterRows:
         return max((fact.largest for fact in self.facts), default=0.0)
 
     def __getitem__(self, key: Any) -> Any:
-        from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - it imports this class
+        from linsep.data.cluster.row_requests import RowRequests  # noqa: PLC0415 - it imports this class
 
-        return (
-            Cluster(self)
-            .sample(np.unique(_wanted(key, self.shape[0])))
-            .X[_order(key, self.shape[0])]
-        )
+        rows = np.unique(_wanted(key, self.shape[0]))
+        no_targets = [Vectors(None, None, None, None)] * len(self.facts)
+        X, *_ = RowRequests(self, Target(), no_targets).rows(rows)
+        return X[_order(key, self.shape[0])]
 
     def apply(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.data.cluster.partition import Target
+from linsep.data.cluster.partition import Target, Vectors
 from linsep.data.cluster.row_requests import RowRequests
 from linsep.data.cluster.rows import ClusterRows, RowVector
 
@@ -74,14 +74,26 @@ class ClusterTargets:
 
     def fetch(self) -> None:
         """Copy all four vectors to the client, unless it has them already."""
-        missing = {k: v for k, v in self._vectors.items() if v is not None and not v.fetched}
-        if not missing:
-            return
-        parts = self._X.engine.collect(self._parts)
-        columns = dict(zip(self._vectors, zip(*parts, strict=True), strict=True))
-        for name, vector in missing.items():
-            vector.set(np.concatenate(columns[name]))
-            self._X.traffic.received += 8 * len(self._X)
+        if not self.fetched:
+            self.receive(self._X.engine.collect(self._parts))
+
+    @property
+    def fetched(self) -> bool:
+        """Whether the client has copies of all vectors."""
+        return all(vector is None or vector.fetched for vector in self._vectors.values())
+
+    def receive(self, parts: Sequence[Vectors]) -> None:
+        """Store copies of all four vectors at the client, given the partitions' parts."""
+        columns = zip(*parts, strict=True)
+        for vector, column in zip(self._vectors.values(), columns, strict=True):
+            if vector is not None and not vector.fetched:
+                vector.set(np.concatenate(column))
+                self._X.traffic.received += 8 * len(self._X)
+
+    def vectors(self) -> tuple[Any, Any, Any, Any]:
+        """Return signs, offsets, weights and labels, which stay on the workers until they are read."""
+        sign, offset, weight, labels = self._vectors.values()
+        return sign, offset, weight, labels
 
     @property
     def has_offset(self) -> bool:

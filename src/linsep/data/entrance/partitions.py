@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.arrays import FloatArray, IntArray
+from linsep.arrays import FloatArray
 from linsep.data.cluster import (
     ClusterRows,
     ClusterScan,
@@ -47,15 +47,12 @@ def open_partitions(
 
 
 def prepare(
-    x: Any, y: Any, weight: Any, some: Any, number: int, *, owner: str, numbers: bool
-) -> tuple[Partition | None, Facts | None, Partition | None]:
-    """Check a partition on its worker and return it in a layout the kernels read, with its facts.
-
-    The third result is a partition of the rows ``some``, or None. All three are None for an empty partition.
-    """
+    x: Any, y: Any, weight: Any, number: int, *, owner: str, numbers: bool
+) -> Partition | None:
+    """Check a partition on its worker and return it in a layout the kernels read; None if it is empty."""
     with with_partition_number(number):
         if length(x) == 0:
-            return None, None, None
+            return None
         X, names = inputs.rows(x, owner)
         refuse_nonfinite(X, names)
         X = readable(X)
@@ -82,15 +79,7 @@ def prepare(
             names=names,
             largest=0.0 if target is None else float(np.abs(target).max(initial=0.0)),
         )
-        part = Partition(X, codes, classes, target, s)
-        return part, facts, None if some is None else _some(part, some)
-
-
-def _some(part: Partition, rows: IntArray) -> Partition:
-    """Return a partition of the given rows."""
-    vectors: Any = (part.codes, part.target, part.weight)
-    codes, target, weight = (None if v is None else v[rows] for v in vectors)
-    return Partition(part.X[rows], codes, part.classes, target, weight)
+        return Partition(X, codes, classes, target, s, facts)
 
 
 class RemoteLabels:

@@ -114,7 +114,11 @@ class Band:
 
         size = 9 + 2 * self.problem.data.d
         sums, wrong = self._against(
-            add, size, reads=(SORTED,), writes=(DUAL,), prefetch_state=(DUAL,)
+            *(add, size),
+            reads=(SORTED,),
+            writes=(DUAL,),
+            prefetch_state=(DUAL,),
+            rarely_read=True,
         )
         return float(sums[0]) + self.problem.penalty_value(theta), wrong, sums[1:]
 

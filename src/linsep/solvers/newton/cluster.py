@@ -156,18 +156,24 @@ class NonquadraticProbe:
         none = np.zeros(0, dtype=np.int64)
         if not self.most:
             return (none,)
-        m = block.margins(block.scores(self.base))
         change = block.sign[block.lo : block.hi] * block.scores(self.step)
-        error = excess(self.loss, m, change)
-        nonquadratic = np.flatnonzero(~(error <= MODEL_ERROR))
+        with np.errstate(
+            all="ignore"
+        ):  # the loss and its model both lie within this of the tangent
+            bound = 0.5 * self.loss.curvature_bound * change * change
+        large = np.flatnonzero(~(bound <= MODEL_ERROR))
+        if not len(large):
+            return (none,)
+        m = block.margins(block.scores(self.base))
+        error = excess(self.loss, m[large], change[large])
+        nonquadratic = ~(error <= MODEL_ERROR)
+        rows, error = large[nonquadratic], error[nonquadratic]
         first = block.first + block.lo
         share = self.most * (first + len(m)) // self.n - self.most * first // self.n
-        if len(nonquadratic) > share:
-            worst = np.argsort(
-                -np.nan_to_num(block.weights() * error, nan=np.inf)[nonquadratic], kind="stable"
-            )
-            nonquadratic = np.sort(nonquadratic[worst[:share]])
-        return (nonquadratic + first,)
+        if len(rows) > share:
+            loss = np.nan_to_num(block.weights()[rows] * error, nan=np.inf)
+            rows = np.sort(rows[np.argsort(-loss, kind="stable")[:share]])
+        return (rows + first,)
 
     @staticmethod
     def rows_of(found: list[Any]) -> IntArray:

@@ -30,6 +30,8 @@ NO_WORKERS_SECONDS = 30.0
 class DaskEngine(Engine):
     """Engine that runs tasks through a Dask client."""
 
+    collected_bytes = 1 << 22
+
     def __init__(self, client: Any, count: int) -> None:
         super().__init__()
         self.client, self.numbers = client, list(range(count))
@@ -98,7 +100,7 @@ class DaskEngine(Engine):
         self.numbers = [self.numbers[i] for i in numbers]
         return [column[i] for i in numbers]
 
-    def total(self, column: list[Any], size: int) -> FloatArray:
+    def _tree(self, column: list[Any]) -> FloatArray:
         """Return the ordered sum, with one task for each node of the tree."""
         level = 0
         while len(column) > 1:

@@ -38,8 +38,6 @@ from linsep.errors import BadInput, ClusterError, LinsepError
 __all__ = ["SparkEngine", "files", "predict", "predict_files", "source"]
 
 INLINE = 1 << 16  # lists of values up to this many bytes are copied into every task
-# Up to this many bytes of sums are sent to the driver; more are added on the executors.
-COLLECTED = 1 << 26
 SPARSE = 1 / 3  # vectors with a smaller fraction of nonzeros are read as sparse rows
 
 
@@ -70,6 +68,8 @@ class Shared:
 
 class SparkEngine(Engine):
     """Engine that runs jobs in a Spark session."""
+
+    collected_bytes = 1 << 26
 
     def __init__(self, session: Any, count: int) -> None:
         super().__init__()
@@ -152,11 +152,12 @@ class SparkEngine(Engine):
                 raise value.error
         return found
 
-    def total(self, column: Column, size: int) -> FloatArray:
-        """Return the ordered sum: short vectors are added on the driver, long ones on the executors, level by level."""
+    def collects(self, size: int) -> bool:
+        return len(self.numbers) <= FAN or super().collects(size)
+
+    def _tree(self, column: Column) -> FloatArray:
+        """Return the ordered sum, added level by level."""
         rdd, count = self._rdd(column), len(self.numbers)
-        if count <= FAN or 8 * size * count <= COLLECTED:
-            return ordered(self._run(rdd, self.numbers))
         rdd = rdd.mapPartitionsWithIndex(_Placed({n: i for i, n in enumerate(self.numbers)}))
         while count > FAN:
             count = -(-count // FAN)
