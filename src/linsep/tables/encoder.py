@@ -402,8 +402,9 @@ def _note(encoding: Encoding) -> str:
     if isinstance(encoding, Dropped):
         return encoding.why
     if isinstance(encoding, Category):
-        shown = ", ".join(map(_quoted, encoding.levels[:5]))
         if look_like_dates(encoding.levels):
             return f"{encoding.levels[0]}, ...: {OTHER_DATES}"
-        return shown + (", ..." if len(encoding.levels) > 5 else "")
+        shown = [*map(_quoted, encoding.levels[:5]), *["..."][: len(encoding.levels) > 5]]
+        shown += ["(other)"][: encoding.other] + ["(missing)"][: encoding.indicator]
+        return ", ".join(shown)
     return "missing values" if getattr(encoding, "indicator", False) else ""
