@@ -21,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import linsep
 from linsep.cli import live, main
 from linsep.cli.commands import VERBS, options_of
+from linsep.cli.modelling import held_out_words
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -238,6 +239,14 @@ def test_separate_proves_either_way(tmp_path, capsys):
     assert main(["separate", str(path), "-t", "y", "--json"]) == 0
     facts = answer(capsys)
     assert facts["separable"] is False and np.isclose(sum(facts["weights"]), 1.0)
+    assert main(["separate", str(path), "-t", "y", "--exact"]) == 0
+    assert "proof checked in exact arithmetic: it holds\n" in capsys.readouterr().err
+
+
+def test_a_long_class_name_is_cut_in_the_held_out_error():
+    label = "upgraded to the family plan yesterday again"
+    text, _ = held_out_words(0.25, np.array([label, label, "other"]), None, regression=False)
+    assert "baseline (always upgraded to the family plan yesterday...) 33.3 %" in text
 
 
 def test_separate_one_class_from_the_others(data, capsys):
@@ -320,7 +329,11 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
     [
         ([], 2, "VERB"),
         (["nonsense"], 2, "argument VERB: there is no 'nonsense'; choose one of fit, tune, "),
-        (["fitt", "penguins.csv"], 2, "there is no 'fitt'; did you mean fit?"),
+        (
+            ["fitt", "penguins.csv"],
+            2,
+            "there is no 'fitt'; did you mean fit? `linsep --help` lists all verbs.",
+        ),
         (
             ["fit", "penguins.csv", "--model", "svc"],
             2,

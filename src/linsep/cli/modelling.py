@@ -50,10 +50,11 @@ def held_out_words(
     known = labels.encode_any(y, n, "linsep fit")
     classes, counts = known.classes, np.bincount(known.codes, weight)
     guess = float((counts.sum() - counts.max()) / counts.sum())
+    common = str(classes[counts.argmax()])
     text = (
         f"held-out error {100 * loss:.1f} % ({wrong:,} of {n:,} rows), "
         f"95 % upper confidence bound {100 * bound:.1f} %; "
-        f"baseline (always {classes[counts.argmax()]!s:.40}) {100 * guess:.1f} %"
+        f"baseline (always {common if len(common) <= 40 else common[:37] + '...'}) {100 * guess:.1f} %"
     )
     if loss >= guess:
         text += "\nnote: the model is no better than the baseline; add columns, or use --balanced if one class is rare"

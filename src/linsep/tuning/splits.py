@@ -225,6 +225,11 @@ def _stratified_part(y: Any, share: float, rng: Any) -> BoolArray:
     present = np.flatnonzero(y.counts())
     counts = y.counts()[present]
     rare = y.classes[present[counts < 2]].tolist()
+    if len(rare) == len(counts) > 1:
+        raise BadInput(
+            f"every row has a class of its own ({', '.join(map(repr, rare[:5]))}), so no split can have each class on "
+            "both sides: choose a target that does not identify the rows, or use a regressor to predict numbers."
+        )
     if rare and len(counts) > 1:
         raise BadInput(
             f"{len(rare)} of {len(counts)} classes have only one row ({', '.join(map(repr, rare[:5]))}), but both "
