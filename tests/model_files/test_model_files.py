@@ -410,7 +410,7 @@ FORGED = {
     "array too few": (lambda m: m["arrays"].pop(), "left over"),
     "one array a million times": (
         lambda m: m["fitted"].update(x_=[m["fitted"]["coef_"]] * 1_000_000),
-        "again and again",
+        "refers to its arrays too many times",
     ),
     "not an object": (lambda m: b"[]", "not an object"),
     "not JSON": (lambda m: b"{", "cannot be read"),
