@@ -21,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import linsep
 from linsep.cli import live, main
 from linsep.cli.commands import VERBS, options_of
+from linsep.cli.modelling import held_out_words
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -146,7 +147,7 @@ def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     assert "has no column 'a'" in capsys.readouterr().err
     Path("t.csv").write_text("always,b,a\n1,2,\n1,2,3\n")
     assert main(["predict", "t.linsep", "t.csv"]) == 4
-    assert "column 'a' holds text or gaps" in capsys.readouterr().err
+    assert "column 'a' holds text or missing values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
@@ -238,6 +239,14 @@ def test_separate_proves_either_way(tmp_path, capsys):
     assert main(["separate", str(path), "-t", "y", "--json"]) == 0
     facts = answer(capsys)
     assert facts["separable"] is False and np.isclose(sum(facts["weights"]), 1.0)
+    assert main(["separate", str(path), "-t", "y", "--exact"]) == 0
+    assert "proof checked in exact arithmetic: it holds\n" in capsys.readouterr().err
+
+
+def test_a_long_class_name_is_cut_in_the_held_out_error():
+    label = "upgraded to the family plan yesterday again"
+    text, _ = held_out_words(0.25, np.array([label, label, "other"]), None, regression=False)
+    assert "baseline (always upgraded to the family plan yesterday...) 33.3 %" in text
 
 
 def test_separate_one_class_from_the_others(data, capsys):
@@ -320,7 +329,11 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
     [
         ([], 2, "VERB"),
         (["nonsense"], 2, "argument VERB: there is no 'nonsense'; choose one of fit, tune, "),
-        (["fitt", "penguins.csv"], 2, "there is no 'fitt'; did you mean fit?"),
+        (
+            ["fitt", "penguins.csv"],
+            2,
+            "there is no 'fitt'; did you mean fit? `linsep --help` lists all verbs.",
+        ),
         (
             ["fit", "penguins.csv", "--model", "svc"],
             2,
@@ -609,7 +622,8 @@ def test_a_model_that_learned_nothing_is_told_so(data, capsys):
 
 
 @pytest.mark.parametrize(
-    ("rare", "test", "then"), [(4, "0.25", "3 folds"), (2, "0.5", "C = 1 without cross-validation")]
+    ("rare", "test", "then"),
+    [(4, "0.25", "3 folds instead of 5"), (2, "0.5", "C = 1, without cross-validation")],
 )
 def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
     kinds = ["c" if i < rare else "ab"[i % 2] for i in range(40)]
@@ -617,7 +631,7 @@ def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
     Path("rare.csv").write_text("x,kind\n" + rows)
     assert main(["fit", "rare.csv", "-t", "kind", "--no-report", "--test", test]) == 0
     said = capsys.readouterr().err
-    assert f"to fit: {then} instead of 5 folds" in said and "certified optimum" in said
+    assert f"to fit; using {then}\n" in said and "certified optimum" in said
 
 
 def test_the_module_is_the_command():

@@ -38,6 +38,7 @@ def test_a_keyword_of_scikit_learn_names_its_replacement(kind, word):
         needed for needed, hint in REPLACEMENTS[word] if f". {hint[0].upper()}{hint[1:]}." in said
     )
     assert set(advised) <= set(inspect.signature(kind).parameters)
+    assert ("squared hinge in scikit-learn" in said) == (kind is linsep.LinearSVC)
     drop_in = f"use linsep.sklearn.{kind.__name__}." in said
     assert drop_in == (kind.__name__ in linsep.sklearn.__all__)
 

@@ -336,8 +336,20 @@ def test_in_a_pipeline():
 
 
 def test_a_matrix_needs_no_encoder():
-    with pytest.raises(BadInput, match=r"give table\.matrix to the model"):
+    with pytest.raises(BadInput, match=r"pass table\.matrix to the model"):
         Encoder().fit(read_table(io.BytesIO(b"1 1:1\n2 2:1\n"), format="libsvm"))
+
+
+def test_the_schema_lists_every_feature_of_a_category():
+    frame = pd.DataFrame({"plan": ["basic", "plus"] * 20 + ["rare", None]})
+    schema = Encoder.infer(frame)
+    assert "basic, plus, (other), (missing)" in str(schema)
+    assert schema.encodings[0].names == [
+        "plan=basic",
+        "plan=plus",
+        "plan=(other)",
+        "plan=(missing)",
+    ]
 
 
 def test_levels_with_commas_are_quoted_in_the_schema():

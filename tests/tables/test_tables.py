@@ -84,7 +84,7 @@ REFUSED = {
     "unknown ignored": (b"a,b\n1,2\n", {"ignore": ["c"]}, None, None, "no column 'c'"),
     "unknown in types": (b"a,b\n1,2\n", {"types": {"c": "number"}}, None, None, "no column 'c'"),
     "type unknown": (b"a,b\n1,2\n", {"types": {"a": "float"}}, None, None, "must be one of number"),
-    "target missing": (b"a,y\n1,0\n2,\n3,NA\n", {"target": "y"}, 3, 3, "data row 2, 3"),
+    "target missing": (b"a,y\n1,0\n2,\n3,NA\n", {"target": "y"}, 3, 3, "data rows 2, 3"),
     "number by decree": (b"a,b\nx,2\n", {"types": {"a": "number"}}, 2, 1, "'x' in column 'a'"),
     "time by decree": (b"a,b\n1,2024-02-30\n", {"types": {"b": "time"}}, 2, 3, "'2024-02-30'"),
     "boolean by decree": (b"a,b\n1,yes\n", {"types": {"b": "boolean"}}, 2, 3, "'yes'"),
@@ -388,8 +388,11 @@ def test_damaged_columnar_files(tmp_path):
 def test_rows_without_a_target_can_be_left_out(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n1,u,no\n2,v,\n3,w,yes\n4,u,NA\n")
-    with pytest.raises(BadFile, match=r"missing in data row 2, 4 .*unlabelled='drop'"):
+    with pytest.raises(BadFile, match=r"missing in data rows 2, 4 \(.*unlabelled='drop'"):
         read_table(path, "y")
+    (tmp_path / "many.csv").write_text("a,y\n1,no\n2,yes\n" + "3,\n" * 12)
+    with pytest.raises(BadFile, match=r"data rows 3, 4, .*, 12, \.\.\. \(counting from 1\)"):
+        read_table(tmp_path / "many.csv", "y")
     found = read_table(path, "y", unlabelled="drop")
     assert found.y.tolist() == ["no", "yes"] and found.unlabelled == 2 and len(found) == 2
     assert found.batches[0].numbers[:, 0].tolist() == [1.0, 3.0]

@@ -47,7 +47,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where the options are listed."""
         end = "" if message.endswith((".", "?")) else "."
-        self.exit(USAGE, f"{self.prog}: {message}{end} `{self.prog} --help` lists all options.\n")
+        listed = "options" if " " in self.prog else "verbs"
+        self.exit(USAGE, f"{self.prog}: {message}{end} `{self.prog} --help` lists all {listed}.\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

@@ -47,10 +47,11 @@ def held_out_words(loss: float, y: Any, regression: bool) -> tuple[str, dict[str
     known = labels.encode_any(y, n, "linsep fit")
     classes, counts = known.classes, np.bincount(known.codes)
     guess = float((counts.sum() - counts.max()) / counts.sum())
+    common = str(classes[counts.argmax()])
     text = (
         f"held-out error {100 * loss:.1f} % ({wrong:,} of {n:,} rows), "
         f"95 % upper confidence bound {100 * bound:.1f} %; "
-        f"baseline (always {classes[counts.argmax()]!s:.40}) {100 * guess:.1f} %"
+        f"baseline (always {common if len(common) <= 40 else common[:37] + '...'}) {100 * guess:.1f} %"
     )
     if loss >= guess:
         text += "\nnote: the model is no better than the baseline; add columns, or use --balanced if one class is rare"
@@ -170,12 +171,13 @@ def folds(options: Any, y: Any, regression: bool) -> int:
         return int(reading.FOLDS if options.cv is None else options.cv)
     rarest = int(np.bincount(labels.encode_any(y, len(y), "linsep fit").codes).min())
     if rarest < reading.FOLDS:
-        rows = "1 row" if rarest == 1 else f"{rarest} rows"
-        then = "C = 1 without cross-validation" if rarest == 1 else f"{rarest} folds"
-        say(
-            options,
-            f"note: the rarest class has {rows} to fit: {then} instead of {reading.FOLDS} folds",
+        rows = "only 1 row" if rarest == 1 else f"only {rarest} rows"
+        then = (
+            "C = 1, without cross-validation"
+            if rarest == 1
+            else f"{rarest} folds instead of {reading.FOLDS}"
         )
+        say(options, f"note: the rarest class has {rows} to fit; using {then}")
     return min(rarest, reading.FOLDS)
 
 

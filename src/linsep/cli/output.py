@@ -79,6 +79,7 @@ _OPTIONS = (
         r"hold out no rows, or predict numbers instead of classes",
         "or hold out no rows with --test 0",
     ),
+    (r"use a regressor to predict numbers", "give --task regress to predict numbers"),
     (
         r"export model\[-1\], and encode the rows with model\[0\]",
         "give --numeric to export that, and encode rows with linsep convert --like MODEL",

@@ -34,7 +34,8 @@ def run(options: Any) -> Outcome:
     if found.separable is None:
         return Outcome(facts, NOT_CERTIFIED)
     checked = bool(found.check(X, y, exact=options.exact))
-    say(options, f"proof checked{' in exact arithmetic' if options.exact else ''}: {checked}")
+    how = " in exact arithmetic" if options.exact else ""
+    say(options, f"proof checked{how}: it {'holds' if checked else 'does not hold'}")
     facts["checked"] = checked
     if isinstance(found, Separable):
         facts["margin"] = float(found.margin)

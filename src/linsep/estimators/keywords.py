@@ -29,7 +29,8 @@ REPLACEMENTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
         (("C", "class_weight"), "use C = 1/(n_samples * alpha)"),
         (
             ("C",),
-            "use C = 1/(2 * alpha) for the alpha of Ridge, C = 1/(2 * n_samples * alpha) for that of Lasso",
+            "use C = 1/(2 * alpha) for the alpha of Ridge, C = 1/(2 * n_samples * alpha) for that of Lasso; "
+            "linsep.sklearn has both classes",
         ),
         (("Cs",), "leave it out, because C is chosen by cross-validation"),
         ((), "leave it out, because this estimator has no penalty"),
@@ -81,8 +82,14 @@ REPLACEMENTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     "refit": (((), "leave it out: the chosen model is always fitted to all rows"),),
     "random_state": (((), "leave it out: this estimator draws no random numbers"),),
 }
-#: Classes that also exist in ``linsep.sklearn``, with all parameters of scikit-learn.
-DROP_IN = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron", "SGDClassifier")
+#: Classes that also exist in ``linsep.sklearn``, with all parameters of scikit-learn -> a difference to warn of.
+DROP_IN = {
+    "LogisticRegression": "",
+    "LogisticRegressionCV": "",
+    "LinearSVC": " The default loss is the hinge here, and the squared hinge in scikit-learn.",
+    "Perceptron": "",
+    "SGDClassifier": "",
+}
 
 
 def explain_keywords(init: Init) -> Init:
@@ -150,7 +157,7 @@ def _refusal(estimator: str, unknown: list[str], accepted: Collection[str]) -> s
         hint = f". Its parameters are {', '.join(accepted)}"
     if not hints or estimator not in DROP_IN:
         return f"{text}{hint}."
-    return f"{text}{hint}. To keep scikit-learn's parameters, use linsep.sklearn.{estimator}."
+    return f"{text}{hint}. To keep scikit-learn's parameters, use linsep.sklearn.{estimator}.{DROP_IN[estimator]}"
 
 
 def _hint(word: str, accepted: Collection[str]) -> str:

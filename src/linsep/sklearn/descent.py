@@ -40,8 +40,7 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
 
         alpha penalty(w) + sum_i s_i loss(y_i (x_i.w + b)) / n
 
-    where ``s_i`` is the sample weight and ``n`` the number of rows. Three or more classes are fitted one against the
-    rest.
+    where ``s_i`` is the sample weight and ``n`` the number of rows. Three or more classes are fitted one-vs-rest.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
     part = Part(sign=np.where(inside, 1.0, -1.0), weight=weight)
     problem = sklearn_objectives.sgd(model, (part,), X.shape[0])
     if isinstance(problem.loss, Loss) and problem.loss.zero_at_origin:
-        raise Delegated(f"loss={model.loss!r} is least at w = 0")
+        raise Delegated(f"loss={model.loss!r} is minimal at w = 0")
     tol = fitting.gap_tolerance(model.tol, X.dtype)
     found = fitting.minimise(problem, X, tol, dtype=X.dtype)
     proofs[number] = found.certificate

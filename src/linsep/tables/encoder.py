@@ -298,7 +298,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Restore an encoder from the values that ``to_dict`` returned; raise on anything else."""
         if not isinstance(data, dict) or set(data) - {"reading"} != {"sparse", "extra", "columns"}:
             raise BadModelFile(
-                "an encoder needs sparse, extra and columns, perhaps reading, no more."
+                "an encoder must have the keys sparse, extra, columns and perhaps reading."
             )
         if data["sparse"] not in (True, False, "auto") or data["extra"] not in ("error", "ignore"):
             raise BadModelFile(
@@ -384,7 +384,7 @@ def _columns(X: Any) -> Table:
     table = from_frame(X)
     if table.matrix is not None:
         raise BadInput(
-            f"{table.source} holds a matrix without column names; nothing is to be encoded: give "
+            f"{table.source} holds a matrix without column names; there is nothing to encode: pass "
             "table.matrix to the model."
         )
     return table
@@ -399,8 +399,9 @@ def _note(encoding: Encoding) -> str:
     if isinstance(encoding, Dropped):
         return encoding.why
     if isinstance(encoding, Category):
-        shown = ", ".join(map(_quoted, encoding.levels[:5]))
         if look_like_dates(encoding.levels):
             return f"{encoding.levels[0]}, ...: {OTHER_DATES}"
-        return shown + (", ..." if len(encoding.levels) > 5 else "")
+        shown = [*map(_quoted, encoding.levels[:5]), *["..."][: len(encoding.levels) > 5]]
+        shown += ["(other)"][: encoding.other] + ["(missing)"][: encoding.indicator]
+        return ", ".join(shown)
     return "missing values" if getattr(encoding, "indicator", False) else ""

@@ -132,7 +132,7 @@ CSV = {
     "no target, numbers alone": (labelled(b"0.25", b"1.5"), [None], BAD_DATA, "--target NAME"),
     "target missing in a row": (labelled(b"n", b""), [], BAD_DATA, "data.csv:5:5: the target 'y'"),
     "target alone": (b"y\nn\ny\nn\ny\n", [], BAD_DATA, "there is only the target"),
-    "target different in every row": (NAMES, ["--test", "0.25"], BAD_DATA, "12 of 12 classes have only one row"),
+    "target different in every row": (NAMES, ["--test", "0.25"], BAD_DATA, "identify the rows, or give --task regress"),
     "target not there": (PLAIN, ["--target", "z"], BAD_DATA, "data.csv has no column 'z'"),
     "nothing left": (column("b", lambda i: "x"), ["--ignore", "a"], BAD_DATA, "no column is left"),
     "currency": (column("b", lambda i: f"${i}.50"), [], BAD_DATA, "data.csv:2:3: '$0.50' in column 'b'"),

@@ -15,6 +15,7 @@ from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_exact,
 from linsep.data.files.source import refuse
 from linsep.errors import BadInput, Refused
 
+SHOWN = 10  # data rows that a message lists
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 
 #: Function of a data row (counting from 0) and a column name that returns line and column in the file, for messages.
@@ -104,8 +105,8 @@ class Target:
         if self._drop:
             self.dropped += len(absent)
             chunk = np.delete(chunk, absent)
-        elif len(self._absent) < 10:
-            self._absent += (absent[:10] + self._rows).tolist()
+        elif len(self._absent) <= SHOWN:
+            self._absent += (absent[: SHOWN + 1] + self._rows).tolist()
         self._rows += len(values)
         self._chunks.append(chunk)
         return absent if self._drop else absent[:0]
@@ -127,11 +128,13 @@ class Target:
     def end_file(self, path: str, locate: Locate) -> None:
         """Raise if the file that was just read has missing or infinite values."""
         if self._absent:
-            rows = ", ".join(str(row + 1) for row in self._absent[:10])
+            rows = ", ".join(str(row + 1) for row in self._absent[:SHOWN])
+            plural = "s" if len(self._absent) > 1 else ""
+            more = ", ..." if len(self._absent) > SHOWN else ""
             refuse(
                 path,
-                f"the target {self.name!r} is missing in data row {rows} (counting from 1); fill it in, or "
-                "leave out rows without a target: unlabelled='drop'.",
+                f"the target {self.name!r} is missing in data row{plural} {rows}{more} (counting from 1); fill it in, "
+                "or leave out rows without a target: unlabelled='drop'.",
                 *locate(self._absent[0], self.name),
             )
         infinite = self._first_infinite()
