@@ -68,7 +68,7 @@ class Hyperplane:
         if not (np.isfinite(w).all() and np.isfinite(b).all()):
             raise BadInput("w and b must be finite.")
         if not w.any():
-            raise BadInput("w is zero, and {x : b = 0} is no hyperplane; give a nonzero w.")
+            raise BadInput("w is zero, and {x : b = 0} is not a hyperplane; give a nonzero w.")
         w.setflags(write=False)
         object.__setattr__(self, "w", w)
         object.__setattr__(self, "b", float(b.ravel()[0]))
@@ -166,7 +166,7 @@ class Hyperplane:
         rows = plain_rows(X)
         if rows.shape[1] != len(self.w):
             raise BadInput(
-                f"X has {rows.shape[1]} columns, the hyperplane lives in {len(self.w)} dimensions."
+                f"X has {rows.shape[1]} columns, the hyperplane has {len(self.w)} coefficients."
             )
         return rows
 

@@ -454,7 +454,7 @@ def _targets(given: Given) -> tuple[Part, ...]:
 
 def _refuse_positive(model: Any) -> None:
     if getattr(model, "positive", False):
-        raise Refused("linsep has no constraint positive=True.")
+        raise Refused("linsep does not support positive=True.")
 
 
 def _text(

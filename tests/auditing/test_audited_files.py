@@ -347,5 +347,5 @@ def test_pickles_and_strange_files_are_refused(tmp_path):
     with pytest.raises(Refused, match="types that skops does not trust"):
         audit(tmp_path / "model.skops", X, y)
     (tmp_path / "model.skops").write_bytes(b"PK\x03\x04")
-    with pytest.raises(BadInput, match="no model that skops can read"):
+    with pytest.raises(BadInput, match="not a model that skops can read"):
         audit(tmp_path / "model.skops", X, y)

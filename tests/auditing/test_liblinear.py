@@ -135,8 +135,8 @@ def test_bad_calls(tmp_path):
         audit(train(y, X, "-s 21 -q"), X, y, C=1.0)
     path = tmp_path / "model"
     path.write_text("solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature 3\nbias 1\nw\n1 \n2 \n")
-    with pytest.raises(BadInput, match="announces 4 rows of 1 coefficients"):
+    with pytest.raises(BadInput, match="declares 4 rows of 1 coefficients"):
         audit(path, X, y, C=1.0)
     path.write_text("solver_type NONE\nnr_class 2\nlabel 1 0\nnr_feature 3\nbias 1\nw\n1 \n2 \n")
-    with pytest.raises(BadInput, match="no model file of LIBLINEAR"):
+    with pytest.raises(BadInput, match="not a model file of LIBLINEAR"):
         audit(path, X, y, C=1.0)

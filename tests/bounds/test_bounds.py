@@ -694,7 +694,7 @@ def test_printed_digits_are_never_in_favour_of_the_bound():
         (lambda: bounds.rows_needed(3, 0.1, setting="easy"), '"agnostic" or "realizable"'),
         (lambda: bounds.margin_dimension(3, 1.0, 0.0), "margin > 0"),
         (lambda: bounds.discretisation_bound(0.1, 5, 2, loss_range=math.inf), "must be bounded"),
-        (lambda: bounds.sample_compression(5, 1, 5), "5 rows kept and 1 errors"),
+        (lambda: bounds.sample_compression(5, 1, 5), "got kept=5, errors=1, n=5"),
         (lambda: bounds.vc_dimension(math.nan), "d must be a whole number"),
         (lambda: bounds.minimum_enclosing_ball(sp.eye(3)), "dense array of numbers, got dia"),
         (lambda: bounds.shatters([1.0, 2.0]), r"shape \(n, d\)"),

@@ -147,7 +147,7 @@ def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     assert "has no column 'a'" in capsys.readouterr().err
     Path("t.csv").write_text("always,b,a\n1,2,\n1,2,3\n")
     assert main(["predict", "t.linsep", "t.csv"]) == 4
-    assert "column 'a' holds text or gaps" in capsys.readouterr().err
+    assert "column 'a' holds text or missing values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])

@@ -486,7 +486,7 @@ def test_the_command_fits_on_a_cluster(client, tmp_path, tuned, capsys):
     assert main([*command, "--C", "1", "--resume", str(state), *fewer]) != 0
     assert "is not a checkpoint" in capsys.readouterr().err
     assert main([*command, "--C", "1", "--cache", "here"]) != 0
-    assert "--cache has no meaning there" in capsys.readouterr().err
+    assert "where --cache has no effect" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("loss", ["absolute", "huber"])

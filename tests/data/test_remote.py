@@ -211,7 +211,7 @@ def test_hive_partitions_are_columns(folder, tmp_path, client):
     with pytest.raises(BadFile, match="column 'side' holds values of kind string"):
         scan(folder, target="y")
     put(f"{folder}/more.parquet", parquet())
-    with pytest.raises(BadInput, match="lie in directories of different columns"):
+    with pytest.raises(BadInput, match="are in directories with different columns"):
         scan(folder, target="year")
 
 

@@ -196,9 +196,9 @@ def test_widest_hyperplane_is_that_of_the_quadratic_programme():
 def test_bounds_are_refused_where_nothing_separates():
     X, y = IRIS
     rest = Perceptron(max_passes=3).fit(X, y == 1)
-    with pytest.raises(Refused, match="no bound that is proven: inseparable"):
+    with pytest.raises(Refused, match="no proven bound: inseparable"):
         rest.bounds(X, y == 1)
-    with pytest.raises(Refused, match="no bound that is proven"):
+    with pytest.raises(Refused, match="no proven bound"):
         best_mistake_bounds(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]), fit_intercept=False)
 
 

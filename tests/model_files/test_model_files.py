@@ -139,8 +139,8 @@ def test_an_encoder_remembers_how_its_file_was_read():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda r: r.pop("missing"), "reading needs target, decimal, thousands and missing"),
-        (lambda r: r.update(encoding="utf-8"), "reading needs"),
+        (lambda r: r.pop("missing"), "reading must have the keys target, decimal, thousands and missing"),
+        (lambda r: r.update(encoding="utf-8"), "reading must have the keys"),
         (lambda r: r.update(missing="NA"), "missing in reading"),
         (lambda r: r.update(missing=[1]), "missing in reading"),
         (lambda r: r.update(target=3), "target in reading"),
@@ -387,9 +387,9 @@ FORGED = {
         lambda m: m.update(encoder=opened(TABLE)[0]["encoder"]),
         "the model needs 4",
     ),
-    "encoder not an encoder": (lambda m: m.update(encoder={"code": 1}), "an encoder needs"),
+    "encoder not an encoder": (lambda m: m.update(encoder={"code": 1}), "an encoder must have the keys"),
     "arrays not a list": (lambda m: m.update(arrays={}), "no list of arrays"),
-    "array entry incomplete": (lambda m: m["arrays"][0].pop("sha256"), "array 0 needs"),
+    "array entry incomplete": (lambda m: m["arrays"][0].pop("sha256"), "array 0 must have the keys"),
     "array of objects": (lambda m: m["arrays"][0].update(dtype="|O"), "dtype '|O'"),
     "array big-endian": (lambda m: m["arrays"][0].update(dtype=">f8"), "dtype '>f8'"),
     "array shape negative": (lambda m: m["arrays"][0].update(shape=[-1, 4]), "shape"),
@@ -410,7 +410,7 @@ FORGED = {
     "array too few": (lambda m: m["arrays"].pop(), "left over"),
     "one array a million times": (
         lambda m: m["fitted"].update(x_=[m["fitted"]["coef_"]] * 1_000_000),
-        "again and again",
+        "refers to its arrays too many times",
     ),
     "not an object": (lambda m: b"[]", "not an object"),
     "not JSON": (lambda m: b"{", "cannot be read"),

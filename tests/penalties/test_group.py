@@ -88,7 +88,7 @@ class TestResolve:
             ([1, -1, 2], None, "not negative; that of feature 1"),
             ([1, np.nan, 2], None, "finite"),
             ("abc", None, "3 numbers"),
-            ({"q": 1.0}, None, "no column of X"),
+            ({"q": 1.0}, None, "not a column of X"),
             (None, [0, 1], "one label for each"),
             (None, [[0, 1], [1, 2]], "feature 1 twice"),
             (None, [[0, 3]], "names feature 3"),

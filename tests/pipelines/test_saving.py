@@ -248,8 +248,8 @@ def _scaler(manifest):
         (lambda m: _scaler(m)["fitted"].update(transform=1), "a name that no estimator"),
         (lambda m: _scaler(m)["fitted"].update(__class__=1), "a name that no estimator"),
         (lambda m: m["steps"]["pipeline"]["params"].update(memory="/tmp"), "no linsep would"),
-        (lambda m: m["steps"].update(more=1), "no more"),
-        (lambda m: m.update(steps=None), "no more"),
+        (lambda m: m["steps"].update(more=1), "and no others"),
+        (lambda m: m.update(steps=None), "and no others"),
         (lambda m: m["steps"].update(pipeline=3), "does not hold a pipeline"),
         (lambda m: m["steps"].update(scikit_learn=1), "not a version"),
         (lambda m: m["steps"]["pipeline"]["params"].update(steps=[]), "not pairs"),
@@ -261,7 +261,7 @@ def _scaler(manifest):
         (lambda m: _scaler(m)["params"].update(copy={"slice": ["a", 1, 2]}), "unknown kind"),
         (lambda m: _scaler(m)["params"].update(copy={"set": [1]}), "unknown kind"),
         (lambda m: _scaler(m)["params"].update(copy={"objects": [[1]]}), "text and numbers"),
-        (lambda m: _scaler(m)["params"].update(copy={"encoder": 1}), "an encoder needs"),
+        (lambda m: _scaler(m)["params"].update(copy={"encoder": 1}), "an encoder must have the keys"),
     ],
 )
 def test_forged_steps_are_refused(change, words):

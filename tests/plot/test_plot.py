@@ -472,7 +472,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
         (lambda: plot.boundary((np.ones((3, 2)), np.ones(3)), X, Y), "has 3 rows of coefficients"),
         (lambda: plot.separability(X * np.nan, Y), "must be finite"),
         (lambda: plot.effect_of_strength([], X, Y), "at least one model"),
-        (lambda: plot.geometry((0.0, 0.0)), "w = 0 is no hyperplane"),
+        (lambda: plot.geometry((0.0, 0.0)), "w = 0 does not define a hyperplane"),
         (lambda: plot.losses(["nope"]), "Unknown loss 'nope'"),
         (lambda: plot.validation_curve([0.0, 1.0], [1.0, 1.0]), "positive and finite"),
         (lambda: plot.validation_curve([0.1, 1.0], [1.0]), r"shape \(2,\) or \(2, folds\)"),

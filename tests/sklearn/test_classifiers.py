@@ -117,7 +117,7 @@ def test_models_survive_pickling_cloning_and_searching(name):
         ({"learning_rate": "constant", "eta0": 0.1}, "learning_rate='constant'"),
         ({"tol": None, "max_iter": 20}, "exactly max_iter epochs"),
         ({"max_iter": 3, "tol": 1e-3}, "max_iter=3"),
-        ({"loss": "perceptron"}, "is least at w = 0"),
+        ({"loss": "perceptron"}, "is minimal at w = 0"),
     ],
     ids=str,
 )

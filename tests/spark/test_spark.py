@@ -191,7 +191,7 @@ def test_verify_score_and_predict(frame, table):
         model.predict(frame.drop("x3"))
     with pytest.raises(BadInput, match="'prediction' already"):
         model.predict(model.predict(frame))
-    with pytest.raises(BadInput, match="'label' is no column"):
+    with pytest.raises(BadInput, match="'label' is not a column"):
         LogisticRegression().fit(frame, "label")
     assert location_of(frame) is Location.CLUSTER
 

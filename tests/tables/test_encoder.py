@@ -336,7 +336,7 @@ def test_in_a_pipeline():
 
 
 def test_a_matrix_needs_no_encoder():
-    with pytest.raises(BadInput, match=r"give table\.matrix to the model"):
+    with pytest.raises(BadInput, match=r"pass table\.matrix to the model"):
         Encoder().fit(read_table(io.BytesIO(b"1 1:1\n2 2:1\n"), format="libsvm"))
 
 

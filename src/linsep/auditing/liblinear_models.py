@@ -109,12 +109,12 @@ def parse(text: str, source: str) -> LiblinearModel:
         labels = np.array(facts.get("label", "").split(), dtype=np.int64)
         W = np.array([line.split() for line in body.splitlines() if line.strip()], dtype=np.float64)
     except (KeyError, ValueError) as error:
-        raise BadInput(f"{source} is no model file of LIBLINEAR: {error}.") from error
+        raise BadInput(f"{source} is not a model file of LIBLINEAR: {error}.") from error
     _check_solver(solver)
     columns = 1 if (k == 2 and solver != _JOINT) or solver in _REGRESSORS else k
     if W.shape != (d + int(bias >= 0.0), columns) or not np.isfinite(W).all():
         raise BadInput(
-            f"{source} announces {d + int(bias >= 0.0)} rows of {columns} coefficients and holds {W.shape}."
+            f"{source} declares {d + int(bias >= 0.0)} rows of {columns} coefficients and holds {W.shape}."
         )
     return LiblinearModel(solver, labels, bias, W)
 

@@ -52,7 +52,7 @@ def _skops(file: Path) -> Any:
         if not unknown:
             return library.load(file, trusted=_HARMLESS)
     except Exception as error:  # the file may be any zip file
-        raise BadInput(f"{file} is no model that skops can read: {error}") from error
+        raise BadInput(f"{file} is not a model that skops can read: {error}") from error
     raise Refused(
         f"{file} holds types that skops does not trust: {', '.join(sorted(unknown)[:5])}. Audit such a model in "
         "Python, where you can decide to trust them."

@@ -60,7 +60,7 @@ def clopper_pearson(
     n, errors = count("n", n), count("errors", errors, low=0)
     delta = share("delta", delta, low_open=True)
     if errors > n:
-        raise BadInput(f"{errors} errors among {n} rows.")
+        raise BadInput(f"errors must be at most n, got {errors} errors among {n} rows.")
     if side not in ("upper", "lower"):
         raise BadInput(f'side must be "upper" or "lower", got {side!r}.')
     limit = binomial.upper_limit if side == "upper" else binomial.lower_limit
@@ -131,7 +131,7 @@ def sample_compression(
     rest = n - kept
     if rest < 1 or errors > rest:
         raise BadInput(
-            f"{kept} rows kept and {errors} errors among the others, of {n} rows in all."
+            f"kept + errors must be at most n, and kept below n; got kept={kept}, errors={errors}, n={n}."
         )
     with_choice = binomial.log(delta) - binomial.log_choices(n, kept) - binomial.log(n)
     value = binomial.upper_limit(errors, rest, with_choice)

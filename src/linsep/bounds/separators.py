@@ -31,8 +31,8 @@ def a_separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
         answer = decide(data, fit_intercept=fit_intercept)
     if not isinstance(answer, Separable):
         raise Refused(
-            f"The number of updates has no bound that is proven: {answer}. On rows that no hyperplane separates "
-            "the perceptron would never end by itself."
+            f"The number of updates has no proven bound: {answer}. The perceptron never stops on rows that no "
+            "hyperplane separates."
         )
     return answer.hyperplane
 

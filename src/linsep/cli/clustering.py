@@ -102,11 +102,11 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
     """Open the files named by the options as a labelled table on the workers."""
     if options.cache:
         raise BadInput(
-            "The workers of a cluster keep the rows in memory; --cache has no meaning there. Leave that out."
+            "The workers of a cluster keep the rows in memory, where --cache has no effect; leave it out."
         )
     if options.data == "-":
         raise BadInput(
-            "The workers read the files themselves, and standard input is none: name them."
+            "The workers of a cluster read files, not standard input: give the paths of the files."
         )
     files = [file.absolute() for file in reading.files(options)]
     how = reading.labelled_reading(options)
@@ -114,7 +114,7 @@ def open_table(options: Any) -> Iterator[ClusterTable]:
         kinds = client.submit(column_kinds, files[0], options.target, how, pure=False).result()
         if kinds is None and len(files) > 1:
             raise BadInput(
-                f"{files[0]} has no column names, and several such files are no table; convert them to Parquet."
+                f"{files[0]} has no column names, and several such files do not form a table; convert them to Parquet."
             )
         parts = client.map(
             partial(read_part, target=options.target, how=how, kinds=kinds), files, pure=False

@@ -322,8 +322,8 @@ def _numbers(model: Any, table: Table) -> FloatArray:
         values = table.values(name)
         if table.kinds[name] not in (NUMBER, BOOLEAN) or np.isnan(values).any():
             raise BadInput(
-                f"{table.source}: column {name!r} holds text or gaps, and the model takes numbers as they are: it has "
-                f"no encoder. Fill the gaps, or leave the column out with ignore=[{name!r}]."
+                f"{table.source}: column {name!r} holds text or missing values, and the model takes numbers only: it "
+                f"has no encoder. Fill the values in, or leave the column out with ignore=[{name!r}]."
             )
         columns.append(values)
     return np.column_stack(columns)

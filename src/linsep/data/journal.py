@@ -114,7 +114,7 @@ class Journal:
         known, place, length = self._known[self._next]
         if known != kind:
             raise BadInput(
-                f"The checkpoint {self.path} was made by other steps than these; remove it, or set it aside."
+                f"The checkpoint {self.path} was written by another computation; remove it, or give another path."
             )
         self._next += 1
         self._file.seek(place)
@@ -132,7 +132,7 @@ class Journal:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise Refused(
                     f"There is no room for the checkpoint {self.path} ({error.strerror}). The first {self.passes} "
-                    "passes are kept in it: make room, and fit again to go on from there."
+                    "passes are kept in it: make room and fit again to continue from there."
                 ) from error
             raise
         self._checksum = checksum

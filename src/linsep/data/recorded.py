@@ -127,7 +127,7 @@ class Recorded(Dataset):
     def _refuse_other(self, sizes: list[int], wanted: list[int]) -> None:
         if sizes != wanted:
             raise BadInput(
-                f"The checkpoint {self._journal.path} was made by other passes than these; remove it."
+                f"The checkpoint {self._journal.path} was written by another computation; remove it."
             )
 
     def _make_pending(self) -> None:
@@ -137,7 +137,7 @@ class Recorded(Dataset):
             if [part.tobytes() for part in found] != [part.tobytes() for part in one.known]:
                 raise BadInput(
                     f"The rows are not those that the checkpoint {self._journal.path} was made with: a pass "
-                    "over them finds other sums. Remove it, and fit again."
+                    "over them gives other sums. Remove it, and fit again."
                 )
 
     def _copy(self, found: Dataset) -> Dataset:

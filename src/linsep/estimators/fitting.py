@@ -315,8 +315,8 @@ def need_offset(model: Any, offset: Any) -> None:
     had = vars(model).get("_has_offset") is True
     if had and offset is None:
         raise BadInput(
-            f"this {type(model).__name__} was fitted with offset=...: give the same to verify and summary "
-            "(offset=...); others have no offsets."
+            f"this {type(model).__name__} was fitted with offset=...: pass the same offset to verify or "
+            "summary; no other function takes one."
         )
     if offset is not None and not had:
         raise BadInput(f"this {type(model).__name__} was fitted without offset; leave it out.")

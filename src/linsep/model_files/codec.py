@@ -175,7 +175,7 @@ class Reader:
             self.used.add(inner)
             self._room -= self._arrays[inner].nbytes
             if self._room < 0:
-                raise BadModelFile("its arrays are used again and again, beyond any reason.")
+                raise BadModelFile("it refers to its arrays too many times.")
             return self._arrays[inner].copy()
         if key == "status" and isinstance(inner, str) and inner in Status.__members__:
             return Status[inner]

@@ -187,7 +187,9 @@ def _arrays(entries: list[Any], data: bytes, start: int, name: str) -> Arrays:
 
 def _describe(entry: Any, number: int, name: str) -> tuple[np.dtype[Any], list[int]]:
     if not isinstance(entry, dict) or set(entry) != _ENTRY:
-        _refuse(name, f"array {number} needs {', '.join(sorted(_ENTRY))}, no more")
+        _refuse(
+            name, f"array {number} must have the keys {', '.join(sorted(_ENTRY))}, and no others"
+        )
     if entry["dtype"] not in _DTYPES:
         _refuse(name, f"array {number} has dtype {entry['dtype']!r:.40}, not one of {_DTYPES}")
     shape = entry["shape"]

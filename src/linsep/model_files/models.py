@@ -181,7 +181,7 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
     try:
         if set(manifest) - {"steps"} != _KEYS:
             odd = sorted((set(manifest) - {"steps"}) ^ _KEYS)
-            raise BadModelFile(f"the manifest lacks or has too much of {', '.join(odd)!r:.80}.")
+            raise BadModelFile(f"the manifest has missing or unknown keys: {', '.join(odd)!r:.80}.")
         return _restore(manifest, arrays)
     except BadModelFile as error:
         raise BadModelFile(f"{name} is not a valid model file: {error}") from error
@@ -276,7 +276,7 @@ def _restore(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
 def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
     """Restore the pipeline; raise unless its last step is the model of the reader."""
     if not isinstance(steps, dict) or set(steps) != {"scikit_learn", "pipeline"}:
-        raise BadModelFile("steps needs scikit_learn and pipeline, no more.")
+        raise BadModelFile("steps must have the keys scikit_learn and pipeline, and no others.")
     warn_of_version(steps["scikit_learn"])
     found = reader.value(steps["pipeline"])
     if not isinstance(found, Pipeline):

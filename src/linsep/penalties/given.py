@@ -54,7 +54,7 @@ def _by_name(what: str, given: dict[Any, Any], d: int, names: Sequence[str] | No
     at = {str(name): j for j, name in enumerate(names)}
     unknown = [key for key in given if str(key) not in at]
     if unknown:
-        raise BadInput(f"{what} names {unknown[0]!r}, which is no column of X.")
+        raise BadInput(f"{what} names {unknown[0]!r}, which is not a column of X.")
     values: list[Any] = [None] * d
     for key, value in given.items():
         values[at[str(key)]] = value

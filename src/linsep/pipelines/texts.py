@@ -89,7 +89,7 @@ def vectorizer(step: Any, xs: list[Expression]) -> list[Expression]:
     """Return the features of a fitted ``CountVectorizer``, ``TfidfVectorizer`` or ``HashingVectorizer``."""
     name = type(step).__name__
     if len(xs) != 1 or not isinstance(xs[0], Column):
-        raise Refused(f"{name} must read one column of texts as it is given to be exported.")
+        raise Refused(f"To be exported, {name} must read a single text column, unchanged.")
     analysis = _analysis(step, name)
     if isinstance(step, HashingVectorizer):
         width = int(step.n_features)

@@ -153,7 +153,7 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     point = style.two_features([x])[0]
     size = float(np.linalg.norm(w))
     if not size > 0:
-        raise BadInput("w = 0 is no hyperplane.")
+        raise BadInput("w = 0 does not define a hyperplane; give a nonzero w.")
     ax = style.new_axes(ax, (5.6, 5.0))
     g = float(point @ w + b)
     foot = point - g * w / size**2

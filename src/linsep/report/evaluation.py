@@ -80,7 +80,7 @@ def evaluate(subject: Subject, rows: Rows) -> Evaluation:
     if not np.isfinite(score).all():
         row = int(np.argmin(np.isfinite(score)))
         raise BadInput(
-            f"The score of row {row} (counting from 0) is not finite: look at its numbers."
+            f"The score of row {row} (counting from 0) is not finite: its numbers are too large."
         )
     weight = np.broadcast_to(1.0, n) if rows.weight is None else rows.weight
     held_out = rows is subject.test

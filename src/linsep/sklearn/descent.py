@@ -80,7 +80,7 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
     part = Part(sign=np.where(inside, 1.0, -1.0), weight=weight)
     problem = sklearn_objectives.sgd(model, (part,), X.shape[0])
     if isinstance(problem.loss, Loss) and problem.loss.zero_at_origin:
-        raise Delegated(f"loss={model.loss!r} is least at w = 0")
+        raise Delegated(f"loss={model.loss!r} is minimal at w = 0")
     tol = fitting.gap_tolerance(model.tol, X.dtype)
     found = fitting.minimise(problem, X, tol, dtype=X.dtype)
     proofs[number] = found.certificate

@@ -231,7 +231,7 @@ def minimise_proven(
     if proof.certified:
         return found
     if not proof.relative_gap <= PROVEN:
-        raise Delegated(f"a relative gap of {proof.relative_gap:.1e} is all that is proven")
+        raise Delegated(f"only a relative gap of {proof.relative_gap:.1e} is proven")
     return found._replace(certificate=replace(proof, tol=PROVEN, certified=True))
 
 

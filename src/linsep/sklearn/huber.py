@@ -147,7 +147,7 @@ class _Problem:
         gap = max(high - lower, 0.0)
         share = relative(gap, primal, lower)
         if not share <= PROVEN:
-            raise Delegated(f"a relative gap of {share:.1e} is all that is proven")
+            raise Delegated(f"only a relative gap of {share:.1e} is proven")
         return Optimality(
             primal, lower, gap, share, math.inf, PROVEN, True, max(high - primal, 0.0)
         )

@@ -96,7 +96,7 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
     def _path(self, given: Arguments) -> tuple[FloatArray, FloatArray, Any]:
         """Minimise the problem of a ``_logistic_regression_path`` call; for a single C, store the certificate."""
         if getattr(self, "_skl_callbacks", None):
-            raise Delegated("callbacks are told of the iterations of scikit-learn's solver")
+            raise Delegated("callbacks follow the iterations of scikit-learn's solver")
         fitting.need_iterations(given["max_iter"])
         given = _with_classes(given)
         Cs = given["Cs"]

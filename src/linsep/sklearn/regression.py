@@ -144,7 +144,7 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.positive:
-            raise Delegated("linsep has no constraint positive=True")
+            raise Delegated("linsep does not support positive=True")
         X, y = validate_data(
             self,
             X,
@@ -274,11 +274,11 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> None:
         if self.positive:
-            raise Delegated("linsep has no constraint positive=True")
+            raise Delegated("linsep does not support positive=True")
         if not check_input:
             raise Delegated("check_input=False is for scikit-learn's own solver")
         if self.alpha == 0:
-            raise Delegated("alpha=0 is least squares, for which scikit-learn has a warning")
+            raise Delegated("alpha=0 is least squares, of which scikit-learn warns")
         fitting.need_iterations(self.max_iter)
         before = earlier(self)
         if not isinstance(self.precompute, bool | np.bool_):  # scikit-learn checks the Gram matrix

@@ -47,11 +47,11 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
         fitting.need_arrays(X)
         fitting.need_iterations(self.max_iter)
         if self.positive or self.solver == "lbfgs":
-            raise Delegated("linsep has no constraint positive=True")
+            raise Delegated("linsep does not support positive=True")
         if sp.issparse(X) and self.fit_intercept and self.solver not in _SPARSE:
             raise Delegated(f"solver={self.solver!r} fits no intercept to sparse rows")
         if sp.issparse(X) and self.fit_intercept and self.solver == "sag" and self.tol > _WARNS:
-            raise Delegated("scikit-learn has a warning for solver='sag' on sparse rows")
+            raise Delegated("scikit-learn warns of solver='sag' on sparse rows")
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
             sample_weight = None if (sample_weight == 1.0).all() else sample_weight

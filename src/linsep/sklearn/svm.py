@@ -60,7 +60,7 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
         1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i (x_i.w + b))^2
 
     where ``s_i`` is the sample weight. The intercept is penalised as the coefficient of a column of value
-    ``intercept_scaling``. Three or more classes are fitted one against the rest, or by Crammer and Singer.
+    ``intercept_scaling``. Three or more classes are fitted one-vs-rest, or by Crammer and Singer.
 
     Examples
     --------
@@ -124,5 +124,5 @@ class LinearSVR(_ByLiblinear, svm.LinearSVR):  # type: ignore[misc]
 
     def _liblinear(self, given: dict[str, Any]) -> tuple[Any, Any, Any]:
         if self.epsilon < 0:
-            raise Delegated("LIBLINEAR says what is wrong with a negative epsilon")
+            raise Delegated("scikit-learn raises the error for a negative epsilon")
         return fit_liblinear(self, given)

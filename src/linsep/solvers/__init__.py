@@ -286,7 +286,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
         raise _unknown_solver(name, NAMES)
     if problem.lam == problem.penalty.l1 == 0.0 and problem.loss.zero_at_origin:
         raise Refused(
-            f"The {problem.loss.name} loss without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
+            f"The {problem.loss.name} loss without a penalty (C=inf) has its minimum, 0, at w = 0 and b = 0, "
             "which predicts nothing; every separating hyperplane is as good. For a separating hyperplane use "
             "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
         )

@@ -305,7 +305,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Restore an encoder from the values that ``to_dict`` returned; raise on anything else."""
         if not isinstance(data, dict) or set(data) - {"reading"} != {"sparse", "extra", "columns"}:
             raise BadModelFile(
-                "an encoder needs sparse, extra and columns, perhaps reading, no more."
+                "an encoder must have the keys sparse, extra, columns and perhaps reading."
             )
         if data["sparse"] not in (True, False, "auto") or data["extra"] not in ("error", "ignore"):
             raise BadModelFile(
@@ -387,7 +387,7 @@ def _columns(X: Any) -> Table:
     table = from_frame(X)
     if table.matrix is not None:
         raise BadInput(
-            f"{table.source} holds a matrix without column names; nothing is to be encoded: give "
+            f"{table.source} holds a matrix without column names; there is nothing to encode: pass "
             "table.matrix to the model."
         )
     return table

@@ -33,7 +33,7 @@ LARGEST_HASH = 1 << 26
 def check_reading(data: Any) -> dict[str, Any]:
     """Return what an encoder knows of the file it was fitted to; raise unless ``read_table`` accepts it."""
     if not isinstance(data, dict) or set(data) != {"target", "decimal", "thousands", "missing"}:
-        raise BadModelFile("reading needs target, decimal, thousands and missing, no more.")
+        raise BadModelFile("reading must have the keys target, decimal, thousands and missing.")
     texts = data["missing"]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise BadModelFile("missing in reading is not a list of texts.")
@@ -53,7 +53,9 @@ def encoding_from_dict(data: Any) -> Encoding:
         raise BadModelFile(f"a column has no known type: one of {', '.join(_TYPES)} is needed.")
     wanted = {field.name: str(field.type) for field in fields(kind)}
     if set(data) != {"type", *wanted}:
-        raise BadModelFile(f"a column of type {kind.type!r} needs {', '.join(wanted)}, no more.")
+        raise BadModelFile(
+            f"a column of type {kind.type!r} must have the keys {', '.join(wanted)}."
+        )
     values = {key: _checked(key, data[key], wanted[key]) for key in wanted}
     if values.get("scale") == 0.0 or not 1 <= values.get("size", 1) <= LARGEST_HASH:
         raise BadModelFile(f"column {data['name']!r}: scale or size is out of range.")

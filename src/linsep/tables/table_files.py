@@ -163,8 +163,8 @@ def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[
         with _open(file, target, how if first is None else like(first.kinds, how)) as found:
             if isinstance(found, Table):
                 raise BadInput(
-                    f"{name_of(file)} has no column names, and several such files are no table: open them with "
-                    "linsep.scan."
+                    f"{name_of(file)} has no column names, and several such files do not form a table: open "
+                    "them with linsep.scan."
                 )
             if first is None:
                 first = found

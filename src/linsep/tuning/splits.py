@@ -211,7 +211,7 @@ def _split(
     try:
         a, b = train_test_split(rows, test_size=share, random_state=seed or 0)
     except ValueError as error:
-        raise BadInput(f"no part of {share:g} of the rows can be set aside: {error}") from error
+        raise BadInput(f"cannot hold out a fraction of {share:g} of the rows: {error}") from error
     return np.sort(a), np.sort(b)
 
 
@@ -239,7 +239,7 @@ def _stratified_part(y: Any, share: float, rng: Any) -> BoolArray:
     n_part = math.ceil(share * len(y))
     if min(n_part, len(y) - n_part) < len(counts):
         raise BadInput(
-            f"no part of {share:g} of the rows can be set aside: {_count(len(y))} of {len(counts)} classes would be "
+            f"cannot hold out a fraction of {share:g} of the rows: {_count(len(y))} of {len(counts)} classes would be "
             f"split into {len(y) - n_part} and {n_part}, and each side needs a row of every class."
         )
     kept = _proportional_counts(counts, len(y) - n_part, rng)
@@ -270,5 +270,5 @@ def _proportional_counts(counts: IntArray, draws: int, rng: Any) -> IntArray:
 
 def _share(name: str, given: Any) -> float:
     if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
-        raise BadInput(f"{name} must be a share of the rows between 0 and 1, got {given!r}.")
+        raise BadInput(f"{name} must be a fraction of the rows between 0 and 1, got {given!r}.")
     return float(given)

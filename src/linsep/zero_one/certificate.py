@@ -181,7 +181,7 @@ class ZeroOne:
         if self.method == "sweep" and d == 2:
             best = sweep(points, perf_counter() + _PATIENCE)
             if best is None:
-                raise Refused(f"the check was given up after {_PATIENCE:g} seconds.")
+                raise Refused(f"the check did not finish within {_PATIENCE:g} seconds.")
             return best.errors >= goal
         return False
 
@@ -201,7 +201,7 @@ class ZeroOne:
         )
         if lighter.exists is None:
             raise Refused(
-                f"the least cover of the witnesses could not be proven again in {_PATIENCE:g} seconds."
+                f"the bound on all covers of the witnesses was not proven again within {_PATIENCE:g} seconds."
             )
         return not lighter.exists
 

@@ -347,7 +347,7 @@ def exact_coupled_loss(loss: CoupledLoss) -> CoupledFormula:
 def _need_flint(name: str) -> None:
     if not HAS_FLINT:
         raise Refused(
-            f"exact=True: the {name} loss takes values that are no fractions, and enclosing them needs "
+            f"exact=True: the {name} loss takes values that are not fractions, and enclosing them needs "
             "python-flint: pip install python-flint. Without it, use verify(model, X, y), whose gap includes a "
             "guaranteed allowance for rounding, or checker/linsep_check.py."
         )

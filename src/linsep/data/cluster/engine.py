@@ -146,6 +146,6 @@ def parse_bytes(given: Any) -> int:
     """Convert a setting such as 1000000, "100 GB" or "64 MiB" to a number of bytes."""
     found = re.fullmatch(r"\s*([0-9.e+]+)\s*([kmgtp]?)(i?)b?\s*", str(given).lower())
     if found is None:
-        raise BadInput(f"{given!r} is no number of bytes; write for instance '100 GB'.")
+        raise BadInput(f"{given!r} is not a number of bytes; write for instance '100 GB'.")
     number, prefix, binary = found.groups()
     return int(float(number) * (1024 if binary else 1000) ** (" kmgtp".index(prefix or " ")))

@@ -51,11 +51,11 @@ def _place(data: Cluster) -> Path:
     chosen, limit = engine.setting(DIRECTORY), engine.setting(LIMIT)
     if chosen is None:
         raise Refused(
-            f"What is asked is not made of sums alone, so it needs the rows at the client, and {data.n_entries:,} "
-            f"entries are too many for its memory (at most {MEMORY_ENTRIES:,}). Let them be written to its disk, "
-            f"{size:,} bytes, for as long as the fit takes: {engine.how_to_set(DIRECTORY, '/a/directory')}, with "
-            f"linsep.{LIMIT} for the most bytes. Or ask for a smooth loss with a finite C (a large one in the place "
-            "of inf), or for the hinge with a finite C and many more rows than features: these stay on the workers."
+            f"This fit needs all rows at the client, and {data.n_entries:,} entries are too many for its memory "
+            f"(at most {MEMORY_ENTRIES:,}). Let linsep write them to the client's disk during the fit, {size:,} bytes: "
+            f"{engine.how_to_set(DIRECTORY, '/a/directory')}; linsep.{LIMIT} sets an upper limit. Or use a smooth loss "
+            "with a finite C (a large one instead of inf), or the hinge with a finite C and many more rows than "
+            "features: their rows stay on the workers."
         )
     if limit is not None and size > parse_bytes(limit):
         raise Refused(

@@ -254,7 +254,7 @@ def _unmask(a: Any, name: str) -> npt.NDArray[Any]:
     if mask.any():
         at = tuple(int(i) for i in np.argwhere(mask)[0])
         raise BadInput(
-            f"{name} is a masked array and its entry {at} is masked; there is no model for "
+            f"{name} is a masked array and its entry {at} is masked; linsep does not fit "
             "missing values: fill them in (.filled) or leave those rows out."
         )
     values: npt.NDArray[Any] = np.ma.getdata(a)

@@ -168,8 +168,8 @@ def _typed(files: list[Any]) -> list[Any]:
     if len(set(columns)) > 1:
         one, other = (known[columns.index(names)] for names in list(dict.fromkeys(columns))[:2])
         raise BadInput(
-            f"{one} and {other} lie in directories of different columns: {_listed(one)} and {_listed(other)}. Give the "
-            "directories of one table only."
+            f"{one} and {other} are in directories with different columns: {_listed(one)} and {_listed(other)}. Give "
+            "the directories of one table only."
         )
     kinds = [
         _arrow_type(values) for values in zip(*(file.partition for file in known), strict=True)

@@ -63,7 +63,7 @@ class NumericFiles:
         for file in files[1:]:
             if format_of(file, wanted.how.format) != self.kind:
                 raise BadInput(
-                    f"{files[0]} and {file} are files of different kinds: scan them apart."
+                    f"{files[0]} and {file} are files of different kinds: scan them separately."
                 )
         if self.kind in MATRICES and files[0].partition:
             raise BadInput(
@@ -210,7 +210,7 @@ def _split(
     if not finite.all():
         row, col = divmod(int(np.argmin(finite)), X.shape[1])
         raise BadInput(
-            f"{path}: row {first + row}, column {col} (counting from 0) is {X[row, col]}; there is no "
-            "model for missing or infinite values: fill them in, or leave those rows out."
+            f"{path}: row {first + row}, column {col} (counting from 0) is {X[row, col]}; linsep "
+            "does not fit missing or infinite values: fill them in, or leave those rows out."
         )
     return X, y, weight

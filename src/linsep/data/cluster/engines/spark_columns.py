@@ -36,7 +36,7 @@ def expression_of(X: Any, v: Any, name: str) -> Any:
     if not isinstance(v, str):
         return v
     if v not in X.columns:
-        raise BadInput(f"{name}={v!r} is no column of X: {', '.join(X.columns)}.")
+        raise BadInput(f"{name}={v!r} is not a column of X: {', '.join(X.columns)}.")
     return X[quoted(v)]
 
 
