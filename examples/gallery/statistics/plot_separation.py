@@ -31,7 +31,7 @@ except SeparableData as error:
     print(error)
 
 # %%
-# :func:`linsep.separate` names the culprit: the classes are quasi-separable, and only the coefficient of ``marker``
+# :func:`linsep.separate` shows the reason: the classes are quasi-separable, and only the coefficient of ``marker``
 # diverges.
 
 answer = separate(patients, recovered)

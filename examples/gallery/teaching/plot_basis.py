@@ -1,6 +1,6 @@
 """
-Curved borders from linear models
-=================================
+Curved boundaries from linear models
+====================================
 
 A linear model of products is a curved model of the features. No line separates the exclusive or; with interactions it
 is easy, and the certificate holds as before.

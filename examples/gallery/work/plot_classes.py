@@ -1,6 +1,6 @@
 """
-Several classes: three ways to draw the borders
-===============================================
+Several classes: three ways to draw the boundaries
+==================================================
 
 Multinomial logistic regression, one-vs-rest, and the multiclass support vector machine of Crammer and Singer on the
 same rows. One-vs-rest often loses rows of a class in the middle, because no line separates it from the rest.
