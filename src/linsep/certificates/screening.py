@@ -89,6 +89,8 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
     ------
     CertificateError
         If the certificate of the model cannot be confirmed on these rows.
+    Refused
+        If the model has no L1 penalty, or its loss has no bounded curvature.
 
     See Also
     --------

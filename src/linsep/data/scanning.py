@@ -184,7 +184,8 @@ def scan(  # noqa: PLR0913
     Raises
     ------
     BadFile
-        If a file cannot be read, or holds text or missing values among the features; file, row and column are named.
+        If a file cannot be read, or holds text or missing values among the features; the message names file, row and
+        column.
 
     See Also
     --------

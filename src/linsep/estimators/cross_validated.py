@@ -178,7 +178,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
-        Seed of solvers that draw at random; None means 0, so that results are reproducible.
+        Seed of solvers that draw at random; None means 0. If it is given, folds are shuffled with it.
 
     Attributes
     ----------
@@ -329,7 +329,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
-        Seed of solvers that draw at random; None means 0, so that results are reproducible.
+        Seed of solvers that draw at random; None means 0. If it is given, folds are shuffled with it.
 
     Attributes
     ----------

@@ -223,7 +223,7 @@ class LinearRegressor(ExplainsParameters, ShowsCertificate, RegressorMixin, Base
     n_threads : int, optional
         Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
-        Start from the previous fit if it has the same classes and columns.
+        Start from the previous fit if it has the same columns.
     random_state : int, RandomState or None
         Seed of solvers that draw at random; None means 0, so that results are reproducible.
 

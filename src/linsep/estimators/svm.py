@@ -44,6 +44,7 @@ class LinearSVC(Classification):
         1/2 |w|^2 subject to y_i (x_i.w + b) >= 1. If the classes are not separable ``fit`` then raises
         ``InseparableData``, which carries a proof of that.
     loss : {"hinge", "squared_hinge"}
+        The hinge, or its square.
     multiclass : {"ovr", "crammer_singer"}
         How three or more classes are treated; ``crammer_singer`` has a hinge of its own.
     penalty_factor : array (d,), dict {column: factor} or None

@@ -40,8 +40,7 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
 
         alpha penalty(w) + sum_i s_i loss(y_i (x_i.w + b)) / n
 
-    where ``s_i`` is the sample weight and ``n`` the number of rows. Three or more classes are fitted one against the
-    rest.
+    where ``s_i`` is the sample weight and ``n`` the number of rows. Three or more classes are fitted one-vs-rest.
 
     Examples
     --------

@@ -180,7 +180,7 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
 
         sum_i s_i (t_i - x_i.w - b)^2 + alpha |w|^2
 
-    where ``s_i`` is the sample weight and ``t_i`` is +1 or -1, one class against the rest.
+    where ``s_i`` is the sample weight and ``t_i`` is +1 or -1; three or more classes are fitted one-vs-rest.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def read_table(  # noqa: PLR0913
         names file, line and column and says what to do.
     BadInput
         If there is no such column or file, or an argument is not usable.
-    ImportError
+    Refused
         If the package that reads this format is not installed.
 
     See Also

@@ -103,9 +103,10 @@ def tune(  # noqa: PLR0913
     Raises
     ------
     BadInput
-        If a class has fewer rows than there are folds, or an argument is not usable.
+        If the estimator has no parameter ``C``, a class has fewer rows than there are folds, or an argument is not
+        usable.
     Refused
-        If the estimator has no ``C``, or the scoring does not fit it.
+        If ``reject`` or ``cv="loo-approximate"`` does not support the loss, the penalty or the number of classes.
 
     See Also
     --------

@@ -46,8 +46,8 @@ def path(
 
     Raises
     ------
-    Refused
-        If the estimator has no ``C``.
+    BadInput
+        If the estimator has no parameter ``C``, or a value of C is not positive.
 
     See Also
     --------
