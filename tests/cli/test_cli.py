@@ -622,7 +622,8 @@ def test_a_model_that_learned_nothing_is_told_so(data, capsys):
 
 
 @pytest.mark.parametrize(
-    ("rare", "test", "then"), [(4, "0.25", "3 folds"), (2, "0.5", "C = 1 without cross-validation")]
+    ("rare", "test", "then"),
+    [(4, "0.25", "3 folds instead of 5"), (2, "0.5", "C = 1, without cross-validation")],
 )
 def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
     kinds = ["c" if i < rare else "ab"[i % 2] for i in range(40)]
@@ -630,7 +631,7 @@ def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
     Path("rare.csv").write_text("x,kind\n" + rows)
     assert main(["fit", "rare.csv", "-t", "kind", "--no-report", "--test", test]) == 0
     said = capsys.readouterr().err
-    assert f"to fit: {then} instead of 5 folds" in said and "certified optimum" in said
+    assert f"to fit; using {then}\n" in said and "certified optimum" in said
 
 
 def test_the_module_is_the_command():

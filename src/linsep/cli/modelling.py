@@ -174,12 +174,13 @@ def folds(options: Any, y: Any, regression: bool) -> int:
         return int(reading.FOLDS if options.cv is None else options.cv)
     rarest = int(np.bincount(labels.encode_any(y, len(y), "linsep fit").codes).min())
     if rarest < reading.FOLDS:
-        rows = "1 row" if rarest == 1 else f"{rarest} rows"
-        then = "C = 1 without cross-validation" if rarest == 1 else f"{rarest} folds"
-        say(
-            options,
-            f"note: the rarest class has {rows} to fit: {then} instead of {reading.FOLDS} folds",
+        rows = "only 1 row" if rarest == 1 else f"only {rarest} rows"
+        then = (
+            "C = 1, without cross-validation"
+            if rarest == 1
+            else f"{rarest} folds instead of {reading.FOLDS}"
         )
+        say(options, f"note: the rarest class has {rows} to fit; using {then}")
     return min(rarest, reading.FOLDS)
 
 

@@ -32,7 +32,7 @@ def code(subject: Subject) -> str:
     weight = ", sample_weight" if subject.train.weight is not None else ""
     lines = [f"from linsep import {own}, verify", ""]
     if subject.steps is not None:
-        lines += ["# X: the matrix that the steps before the model make of the table"]
+        lines += ["# X: the table, transformed by the steps before the model"]
     lines += [
         f"model = {own}({', '.join(changed)}).fit(X, y{weight})",
         "print(model.certificate_)",
