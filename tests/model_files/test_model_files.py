@@ -139,7 +139,10 @@ def test_an_encoder_remembers_how_its_file_was_read():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda r: r.pop("missing"), "reading must have the keys target, decimal, thousands and missing"),
+        (
+            lambda r: r.pop("missing"),
+            "reading must have the keys target, decimal, thousands and missing",
+        ),
         (lambda r: r.update(encoding="utf-8"), "reading must have the keys"),
         (lambda r: r.update(missing="NA"), "missing in reading"),
         (lambda r: r.update(missing=[1]), "missing in reading"),
@@ -387,9 +390,15 @@ FORGED = {
         lambda m: m.update(encoder=opened(TABLE)[0]["encoder"]),
         "the model needs 4",
     ),
-    "encoder not an encoder": (lambda m: m.update(encoder={"code": 1}), "an encoder must have the keys"),
+    "encoder not an encoder": (
+        lambda m: m.update(encoder={"code": 1}),
+        "an encoder must have the keys",
+    ),
     "arrays not a list": (lambda m: m.update(arrays={}), "no list of arrays"),
-    "array entry incomplete": (lambda m: m["arrays"][0].pop("sha256"), "array 0 must have the keys"),
+    "array entry incomplete": (
+        lambda m: m["arrays"][0].pop("sha256"),
+        "array 0 must have the keys",
+    ),
     "array of objects": (lambda m: m["arrays"][0].update(dtype="|O"), "dtype '|O'"),
     "array big-endian": (lambda m: m["arrays"][0].update(dtype=">f8"), "dtype '>f8'"),
     "array shape negative": (lambda m: m["arrays"][0].update(shape=[-1, 4]), "shape"),

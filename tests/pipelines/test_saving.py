@@ -261,7 +261,10 @@ def _scaler(manifest):
         (lambda m: _scaler(m)["params"].update(copy={"slice": ["a", 1, 2]}), "unknown kind"),
         (lambda m: _scaler(m)["params"].update(copy={"set": [1]}), "unknown kind"),
         (lambda m: _scaler(m)["params"].update(copy={"objects": [[1]]}), "text and numbers"),
-        (lambda m: _scaler(m)["params"].update(copy={"encoder": 1}), "an encoder must have the keys"),
+        (
+            lambda m: _scaler(m)["params"].update(copy={"encoder": 1}),
+            "an encoder must have the keys",
+        ),
     ],
 )
 def test_forged_steps_are_refused(change, words):
