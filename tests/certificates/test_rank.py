@@ -309,6 +309,15 @@ class TestDependence:
         told = describe_near_dependence(part.X, None, True)
         assert told.startswith("Columns 0, 1, 2 are nearly linearly dependent")
 
+    def test_the_warning_gives_the_cause_in_place_of_likely_causes(self):
+        rng = np.random.default_rng(0)
+        a, b, t = rng.normal(size=(3, 400))
+        with pytest.warns(
+            ConvergenceWarning, match="^Columns 0, 1, 2 are nearly .* Now: "
+        ) as caught:
+            LinearRegressor("absolute").fit(np.column_stack([a, b, a + b]), t)
+        assert "Likely causes" not in str(caught[0].message)
+
     def test_the_warning_names_the_columns(self):
         # more rows than decimal arithmetic takes
         rng = np.random.default_rng(0)

@@ -105,7 +105,7 @@ class Optimality:
         where = f"{failing} of {len(self.parts)} parts fall short: " if failing else ""
         scale = max(abs(self.primal), abs(self.dual))
         if scale == 0.0:
-            return f"{where}nothing is left of the objective to be relative to"
+            return f"{where}the objective is 0, so no relative gap can be stated"
         if self.rounding > self.tol * scale:
             return (
                 f"{where}rounding alone may account for {self.rounding / scale:.1e}: "

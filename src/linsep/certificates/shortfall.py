@@ -22,9 +22,13 @@ _ROWS = 10_000  # rows read to distinguish one large entry from a large column
 
 
 def explain(
-    status: Status, certificate: Optimality, X: Any = None, names: Names | None = None
+    status: Status,
+    certificate: Optimality,
+    X: Any = None,
+    names: Names | None = None,
+    cause: str = "",
 ) -> str:
-    """Text of a ConvergenceWarning: the reason, the badly scaled column if there is one, and the certificate.
+    """Text of a ConvergenceWarning: the reason, or the column or other cause that is known, and the certificate.
 
     Parameters
     ----------
@@ -36,10 +40,15 @@ def explain(
         The rows of the fit.
     names : ndarray of str, optional
         Names of the columns.
+    cause : str
+        Sentence about a cause that the caller has found, such as dependent columns.
     """
     reason = status.message
     if status in (Status.WORKING_PRECISION, Status.GIVEN_UP):
-        reason = describe_bad_scale(certificate, X, names) or reason
+        known = (describe_bad_scale(certificate, X, names), cause)
+        reason = " ".join(filter(None, known)) or reason
+    elif cause:
+        reason = f"{reason} {cause}"
     return f"{reason} Now: {certificate.describe(advice=False)}"
 
 

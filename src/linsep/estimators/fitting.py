@@ -129,11 +129,10 @@ def solve(
     if short:
         whole = certificates.combine([fit.certificate for fit in fits])
         which = f"{len(short)} of {count} one-vs-rest problems: " if count > 1 else ""
-        text = which + certificates.explain(short[0].status, whole, X, names)
-        late = short[0].status is Status.TIME_LIMIT
+        late, near = short[0].status is Status.TIME_LIMIT, ""
         if recipe.penalty.absent and not late and location_of(X) is not Location.CLUSTER:
             near = describe_near_dependence(X, weight, recipe.fit_intercept, names)
-            text = f"{text}. {near}" if near else text
+        text = which + certificates.explain(short[0].status, whole, X, names, near)
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
 
