@@ -494,6 +494,17 @@ def test_without_a_client_there_is_a_way_out(monkeypatch):
         LogisticRegression().fit(X, np.array([0, 1, 0, 1]))
 
 
+@pytest.mark.parametrize(
+    "kind", [linsep.Perceptron, linsep.SGDClassifier, linsep.ZeroOneClassifier]
+)
+def test_learners_that_read_single_rows_refuse_a_cluster(client, rows, kind):
+    X, z, _ = rows
+    for there in (cut(X), pieces(X)):
+        with pytest.raises(BadInput, match=r"on a cluster.*single rows.*\.compute\(\)") as error:
+            kind().fit(there, cut(z > 0))
+        assert kind.__name__ in str(error.value)
+
+
 def test_a_cluster_is_not_sent_to_itself(client, rows):
     X, z, _ = rows
     opened = partitions.open_partitions(cut(X), cut(z), None, "test", numbers=True)

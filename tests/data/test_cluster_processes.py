@@ -166,6 +166,48 @@ def test_all_workers_killed_during_a_fit_and_new_ones_started(answers, doomed):
     assert_same(there, answers)
 
 
+def sleep_in_every_task(pause):
+    """Slow down this worker."""
+    from linsep.data.cluster import partition
+
+    fast = partition.visit
+
+    def slow(*args, **settings):
+        slow.calls += 1
+        time.sleep(pause)
+        return fast(*args, **settings)
+
+    slow.calls = 0
+    partition.visit = slow
+
+
+def slow_calls():
+    from linsep.data.cluster import partition
+
+    return partition.visit.calls
+
+
+def test_a_slow_worker_changes_no_bit(answers):
+    """Every task of one worker takes half a second more."""
+    with started(2) as client:
+        worker = next(iter(client.scheduler_info()["workers"]))
+        client.run(sleep_in_every_task, 0.5, workers=[worker])
+        model = LogisticRegression().fit(*table())
+        assert client.run(slow_calls, workers=[worker])[worker] > 0
+    assert_same([np.append(model.coef_, model.intercept_)], answers[:1])
+
+
+def test_a_worker_that_stops_answering_for_a_while_changes_no_bit(answers):
+    with started(2) as client:
+        (pid, _) = client.run(os.getpid).values()
+        wake = threading.Timer(3.0, os.kill, (pid, signal.SIGCONT))
+        stop = threading.Timer(0.3, os.kill, (pid, signal.SIGSTOP))
+        wake.start(), stop.start()
+        model = LogisticRegression().fit(*table(slowly))
+        wake.join()
+    assert_same([np.append(model.coef_, model.intercept_)], answers[:1])
+
+
 def spilled(dask_worker):
     return len(dask_worker.data.slow)
 

@@ -71,11 +71,8 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     X = watch(X)
     if (is_plain(X) or is_bfloat16(X)) and X.size:
         return X, None
-    if location_of(X) is Location.DISK:
-        raise BadInput(
-            f"X is a scan of files, and this use of {owner} needs the rows in memory; fit, predict and verify "
-            "take a scan. Load the rows, or some of them, for instance scan.rows[:100_000]."
-        )
+    if location_of(X) is not Location.MEMORY:
+        raise BadInput(_not_in_memory(X, owner))
     names = None
     if sp.issparse(X):
         X = to_csr(X)
@@ -108,6 +105,19 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         with np.errstate(over="ignore"):
             X = X.astype(np.float64)
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
+
+
+def _not_in_memory(X: Any, owner: str) -> str:
+    """Return the message for a scan or for rows on a cluster where only rows in memory will do."""
+    where, some = "a scan of files", "scan.rows[:100_000]"
+    if location_of(X) is Location.CLUSTER:
+        where = "on a cluster"
+        some = "X[:100_000].compute() on Dask or X.limit(100_000).toPandas() on Spark"
+    return (
+        f"X is {where}, and {owner} needs the rows in memory, because it reads single rows and not only sums over all "
+        f"of them. Load some of the rows, for instance {some}, or fit LogisticRegression, LinearSVC or "
+        "LinearClassifier, which leave the rows where they are."
+    )
 
 
 def rows_or_scan(X: Any, owner: str) -> tuple[Any, Names | None]:
