@@ -54,7 +54,7 @@ __all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "needs_local_rows", 
 CoupledSolve = Callable[[CoupledProblem, FloatArray, Stop, int], Solution]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Need:
     """Requirement of a solver on the problem; ``text`` describes it in error messages."""
 
@@ -143,6 +143,7 @@ SOLVERS: dict[str, Solver] = {
     )
 }
 NAMES = ("auto", *SOLVERS)
+_NEEDS = {need for solver in SOLVERS.values() for need in solver.needs}
 _FORMER = {"globbing": "sifting"}  # deprecated names
 
 #: Without a penalty, the Hessian is factorised up to this number of features, whatever the predicted cost.
@@ -158,7 +159,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
     Without a penalty the number of conjugate gradient steps is unbounded, so they are used only if the Hessian is too
     large to factorise.
     """
-    able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
+    met = {need: need.holds(problem) for need in _NEEDS}
+    able = {name for name, solver in SOLVERS.items() if all(met[need] for need in solver.needs)}
     if not native_newton.ends_before(stop):
         able -= {"small", "small-l1"}
     if not (kinked.applies(problem) and sifting.worthwhile(problem)) and "interior" in able:

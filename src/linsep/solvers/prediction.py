@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from linsep.problem import Problem
 from linsep.solvers.cost.shape import Shape, shape_of
@@ -76,6 +77,13 @@ class Prediction:
         return min(names, key=self.seconds)
 
 
+_LAST: WeakKeyDictionary[Problem, tuple[float, Prediction]] = WeakKeyDictionary()
+
+
 def predict(problem: Problem, tol: float) -> Prediction:
-    """Return the predicted costs of the methods on a penalised problem."""
-    return Prediction(shape_of(problem), kind_of(problem.loss), tol)
+    """Return the predicted costs of the methods on a penalised problem; computed once for its choice and its budget."""
+    known = _LAST.get(problem)
+    if known is None or known[0] != tol:
+        known = tol, Prediction(shape_of(problem), kind_of(problem.loss), tol)
+        _LAST[problem] = known
+    return known[1]

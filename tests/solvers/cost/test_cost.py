@@ -12,7 +12,7 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Stop
-from linsep.solvers import SOLVERS, choose
+from linsep.solvers import SOLVERS, choose, prediction
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, shape_of
 from linsep.solvers.cost.work import FEATURES, Law, features, kind_of, prices, terms
 from linsep.solvers.newton import gram_reduction, subsampled
@@ -154,6 +154,25 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
     for threads in (1, 2, 8):
         same = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=threads))
         assert choose(same, "auto", Stop(1e-6)).name == wanted
+
+
+def test_costs_are_predicted_once_for_the_choice_and_the_budget(monkeypatch):
+    made = []
+
+    def counted(problem):
+        made.append(problem)
+        return shape_of(problem)
+
+    monkeypatch.setattr(prediction, "shape_of", counted)
+    X, sign = rows(400, 500)
+    data = Memory(X, sign, n_threads=1)
+    problem = Problem(get("logistic"), ElasticNet(0.01), data)
+    chosen = choose(problem, "auto", Stop(1e-6))
+    chosen.run(problem, np.zeros(501), Stop(1e-6), 0)
+    assert chosen.name == "dual-cd" and made == [problem]
+    assert predict(problem, 1e-6) is predict(problem, 1e-6)
+    assert predict(problem, 1e-3) is not predict(problem, 1e-6)
+    assert predict(Problem(get("logistic"), ElasticNet(100.0), data), 1e-3).shape.hardness > 1e3
 
 
 def test_small_fits_skip_the_comparison():
