@@ -249,10 +249,13 @@ struct LassoJob {
 };
 
 // Prox-Newton on the listed columns of X (l1/column_fit.hpp), which are stored as the rows of the argument Rows.
+// The features of a group are neighbours in the list: group g has the positions first[g] to first[g + 1].
 struct ColumnJob {
     const i64* list;
-    i64 count;
-    double l1, l2, tol;
+    i64 count, groups;
+    const i64* first;                // [groups + 1]
+    const double *weights, *ridges;  // of |w_g| and |w_g|^2/2 for each group
+    double tol;
     int intercept, max_steps;
 };
 struct ColumnReport {

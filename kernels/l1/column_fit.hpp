@@ -1,7 +1,7 @@
-// Prox-Newton for an L1 penalty on a working set of few features, by the columns of X.
+// Prox-Newton for L1 and group penalties on a working set of few features, by the columns of X.
 //
-// Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1  over the coefficients of `count` features and the intercept. Each
-// step minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The linearised dual point
+// Problem  min  sum s l(m) + sum_g (ridge_g/2 |w_g|^2 + weight_g |w_g|)  over the coefficients of `count` features, in
+// groups (of one for an L1 penalty), and the intercept. Each step minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The linearised dual point
 // (sums/closing.hpp) of the last step is then feasible up to the residual of the model, which `eta` bounds; the fit
 // stops on the duality gap of these features.
 #pragma once
@@ -41,12 +41,9 @@ struct ColumnFit {
           q(model.q),
           h(model.h),
           x(model.x),
-          dz(arena->take(columns.d + 8)) {}
-
-    double penalty(const double* v) const {
-        double sum = 0;
-        for (i64 a = 0; a < k; ++a) sum += job.l1 * __builtin_fabs(v[a]) + 0.5 * job.l2 * v[a] * v[a];
-        return sum;
+          dz(arena->take(columns.d + 8)) {
+        // with an L1 penalty, the central path takes over from models that are hard to solve
+        model.patient = spec.id == LossId::squared && !model.singles();
     }
 
     // Sum of the losses at z + step (dz + beta), with slopes and curvatures if requested. Rows far on the right side
@@ -96,36 +93,41 @@ struct ColumnFit {
                 sum += c.weight[i] * (conj[i] + (t.offset ? u[i] * t.offset[i0 + i] : 0.0));
             }
         }
-        double most = job.l1, squares = 0;
-        for (i64 a = 0; a < k; ++a) {
-            const double v = __builtin_fabs(X.dot_row(job.list[a], q) + model.beta * model.hx[a]), over = v - job.l1;
-            most = larger(most, v);
-            if (over > 0.0) squares += over * over;
+        double* v = model.slope;
+        for (i64 a = 0; a < k; ++a) v[a] = X.dot_row(job.list[a], q) + model.beta * model.hx[a];
+        double most = 1.0, cost = 0;  // largest |v_g|/weight, and the conjugate of the penalty with a ridge
+        for (i64 c = 0; c < job.groups; ++c) {
+            const double length = model.norm(c, v), over = length - job.weights[c];
+            if (!(over > 0.0)) continue;
+            if (job.ridges[c] > 0.0)
+                cost += 0.5 * over * over / job.ridges[c];
+            else
+                most = larger(most, length / job.weights[c]);
         }
-        return job.l2 > 0.0 ? -sum - 0.5 * squares / job.l2 : -sum * (job.l1 / most);
+        return -sum / most - cost;
     }
 
     // Run the fit. base and step [k + 1] describe the linearised dual point of the last step.
     // status: 0 step limit, 1 gap <= tol, 2 no further progress, 4 not finite
     ColumnReport run(double* base, double* step) {
-        P = losses(0.0, true) + penalty(w);
+        P = losses(0.0, true) + model.penalty(w);
         double best = 1e300;
-        for (report.steps = 0; report.steps < job.max_steps && model.work < kBudget; ++report.steps) {
+        for (report.steps = 0; report.steps < job.max_steps && model.work < model.budget(); ++report.steps) {
             if (!(P - P == 0.0)) return finish(4);
-            double share = model.pose() / job.l1;
+            double share = model.pose();
             if (damping == 0.0 && model.flat()) {
                 damping = kFlat;
                 losses(0.0, true);
-                share = model.pose() / job.l1;
+                share = model.pose();
             }
             const double eta = larger(0.25 * job.tol, share < 1.0 ? 0.1 * share : 0.1);
-            model.minimise(eta, share > kFar);
+            model.minimise(eta, share > kFar && !model.patient);
             const double decrease = -model.slope_b * model.beta - penalty_change();
             for (i64 a = 0; a < k; ++a) model.move[a] = x[a] - w[a], model.order[a] = a;
             model.combine(model.order, k, model.move, dz);
             const bool near = damping == 0.0 && decrease <= 0.1 * P;
             const double bound = near ? dual_bound() : -1.0;
-            const double next = losses(1.0, true) + penalty(x);
+            const double next = losses(1.0, true) + model.penalty(x);
             if (bound > 0.0 && next - bound <= job.tol * next) {
                 report.gap = best = (next - bound) / next;
                 keep(base, step);
@@ -161,11 +163,11 @@ struct ColumnFit {
         return finish(0);
     }
 
-    // Predicted change of P by the coefficients: the gradient g times their change, plus the change of the L1 penalty
+    // Predicted change of P by the coefficients: the gradient g times their change, plus the change of the norms
     double penalty_change() const {
         double sum = 0;
-        for (i64 a = 0; a < k; ++a)
-            sum += model.g[a] * (x[a] - w[a]) + job.l1 * (__builtin_fabs(x[a]) - __builtin_fabs(w[a]));
+        for (i64 a = 0; a < k; ++a) sum += model.g[a] * (x[a] - w[a]);
+        for (i64 c = 0; c < job.groups; ++c) sum += job.weights[c] * (model.norm(c, x) - model.norm(c, w));
         return sum;
     }
     void keep(double* base, double* step) const {
@@ -181,11 +183,8 @@ struct ColumnFit {
     // Halve the step until P decreases sufficiently; return false once it is so short that the model must be wrong.
     bool shorter(double decrease) {
         for (double length = 0.5;; length *= 0.5) {
-            double part = losses(length, false);
-            for (i64 a = 0; a < k; ++a) {
-                const double v = w[a] + length * (x[a] - w[a]);
-                part += job.l1 * __builtin_fabs(v) + 0.5 * job.l2 * v * v;
-            }
+            for (i64 a = 0; a < k; ++a) model.slope[a] = w[a] + length * (x[a] - w[a]);
+            const double part = losses(length, false) + model.penalty(model.slope);
             if (part < P && part <= P - 1e-4 * length * decrease) {
                 advance(length);
                 losses(0.0, true);

@@ -52,8 +52,9 @@ struct Landing {
     bool crossed;  // whether a coefficient has changed its sign or become 0
 };
 
-// The derivative is `slope` < 0 at step 0; it grows by `curved` per unit step, and by 2 l1 |move| at each kink.
-inline Landing minimum_along(Kinks& kinks, const double* move, double slope, double curved, double l1) {
+// The derivative is `slope` < 0 at step 0; it grows by `curved` per unit step, and by 2 jump(c) at the kink of c.
+template <class F>
+inline Landing minimum_along(Kinks& kinks, double slope, double curved, F jump) {
     kinks.order();
     Landing found{0.0, -1, false};
     for (;;) {
@@ -64,7 +65,7 @@ inline Landing minimum_along(Kinks& kinks, const double* move, double slope, dou
         }
         const double next = kinks.at[0];
         const i64 c = kinks.take();
-        slope += curved * (next - found.length) + 2.0 * l1 * __builtin_fabs(move[c]);
+        slope += curved * (next - found.length) + 2.0 * jump(c);
         found.length = next;
         found.crossed = true;
         if (slope >= 0.0) {

@@ -136,7 +136,7 @@ struct SparseQuadratic {
         Kinks kinks{lengths, who};
         for (i64 c = 0; c < m; ++c)
             if (move[c] * x[on[c]] < 0.0) kinks.add(-x[on[c]] / move[c], c);
-        const Landing end = minimum_along(kinks, move, -fall, fall, l1);
+        const Landing end = minimum_along(kinks, -fall, fall, [this](i64 c) { return l1 * __builtin_fabs(move[c]); });
         for (i64 c = 0; c < m; ++c) {
             const double to = c == end.who ? 0.0 : x[on[c]] + end.length * move[c];
             follow(k, S, on[c], to - x[on[c]], slope);

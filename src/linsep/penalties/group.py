@@ -87,13 +87,13 @@ class GroupElasticNet(ElasticNet):
         return np.bincount(self.group).astype(np.int64)
 
     @cached_property
-    def _order(self) -> IntArray:
+    def by_group(self) -> IntArray:
         """Indices of the features, ordered by group."""
         return np.argsort(self.group, kind="stable").astype(np.int64)
 
     @cached_property
-    def _starts(self) -> IntArray:
-        """First position of each group in ``_order``."""
+    def starts(self) -> IntArray:
+        """First position of each group in ``by_group``."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int64)
 
     @cached_property
@@ -158,7 +158,7 @@ class GroupElasticNet(ElasticNet):
         size = np.abs(w)
         if len(self.sizes) == len(w):  # groups of one
             return np.asarray(size[self.first])
-        largest = np.maximum.reduceat(size[self._order], self._starts)
+        largest = np.maximum.reduceat(size[self.by_group], self.starts)
         unit = np.where(largest > 0.0, largest, 1.0)
         share = size / unit[self.group]
         return np.asarray(unit * np.sqrt(np.bincount(self.group, share * share)))

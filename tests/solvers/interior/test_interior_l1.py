@@ -31,7 +31,7 @@ def finished(X, y, C=1e3, l1_ratio=1.0, weight=None, intercept=True, threads=1, 
     data = Memory(X, y, None, weight, n_threads=threads)
     run = Run(Problem(SquaredHinge(), ElasticNet(C, l1_ratio), data, intercept), Stop(tol))
     columns = Columns(run.problem, np.zeros(X.shape[1] + 1))
-    columns.l1 = 1e3 * run.problem.penalty.l1
+    columns.times = 1e3
     return column_path.finish(run, columns), run
 
 
@@ -77,7 +77,7 @@ def test_the_squared_loss(intercept, l1_ratio):
     loss, penalty = Squared(), ElasticNet(100.0, l1_ratio)
     run = Run(Problem(loss, penalty, data, intercept), Stop(1e-8))
     columns = Columns(run.problem, np.zeros(301))
-    columns.l1 = 1e4 * penalty.l1
+    columns.times = 1e4
     assert column_path.finish(run, columns)
     _, theta, dual, _ = run.best
     W, one = theta.reshape(-1, 1), np.ones(80)

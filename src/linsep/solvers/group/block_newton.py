@@ -8,6 +8,9 @@ in Massias, Gramfort and Salmon 2018). The dual point of a step is the Newton-du
 working set its v satisfies the optimality conditions of the model, so that the gap is of higher order in the step.
 
 Unpenalised features and the intercept are eliminated from each quadratic model.
+
+If there are more features than rows, or than ``coordinate.FEATURES``, and all are penalised, descent over groups of
+columns comes first: it needs no Hessian (``l1/coordinate.py``). The method above takes over where that stalls.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from linsep.problem.duality import balanced_v
 from linsep.problem.grouped import GroupProblem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers.group.quadratic import minimise
+from linsep.solvers.l1 import coordinate
 from linsep.solvers.run import LimitReached, Run, linearised
 
 NAME = "block-newton"
@@ -57,6 +61,13 @@ def solve(problem: GroupProblem, theta: FloatArray, stop: Stop, seed: int) -> So
     return _Iterate(problem, theta, stop).solve()
 
 
+def _suits_columns(problem: GroupProblem) -> bool:
+    """Return whether the features are too many for Hessians of all of them to be cheap."""
+    d, n = problem.data.d, problem.data.n
+    tall = d <= coordinate.FEATURES and n >= d
+    return d > ALL and not tall and coordinate.applies(problem)
+
+
 class _Iterate:
     """Current point and dual point of a run."""
 
@@ -79,6 +90,8 @@ class _Iterate:
 
     def _rounds(self) -> bool:
         penalty, d = self.problem.penalty, self.problem.data.d
+        if _suits_columns(self.problem) and self._by_columns():
+            return True
         start, _, _ = self.problem.losses.start(self.theta)
         self.theta = start
         work = np.ones(d, dtype=bool) if d <= ALL else self.free | (start[:-1] != 0.0)
@@ -102,6 +115,16 @@ class _Iterate:
                 floor, idle = TIGHTER * floor, idle + 1
                 precision = floor
         return False
+
+    def _by_columns(self) -> bool:
+        """Solve by descent over groups of columns; return whether the gap closed. Hessians continue from its end."""
+        run = self.run
+        if coordinate.close_start(run, self.theta):
+            return True
+        closed = run.best is not None and coordinate.solve(run, run.best[1])
+        if run.best is not None:
+            self.theta = run.best[1].copy()
+        return closed
 
     def _close(self) -> tuple[float, FloatArray]:
         """Return the relative gap of the current point and dual point, without rounding bound, and v. One pass."""

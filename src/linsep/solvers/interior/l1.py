@@ -66,7 +66,7 @@ class Columns(Protocol):
     base: FloatArray  # point of the last Newton step
     step: FloatArray
     scores: FloatArray
-    l1: float  # penalty of the last solve
+    times: float  # penalty of the last solve, in units of the target
 
     def move(self, theta: FloatArray) -> None:
         """Set theta and recompute the scores. One pass."""
@@ -77,8 +77,8 @@ class Columns(Protocol):
     def sums(self, a: FloatArray) -> FloatArray:
         """Return X'a. One pass."""
 
-    def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
-        """Make at most ``steps`` Newton steps on the chosen features; return status and gap."""
+    def solve(self, groups: IntArray, times: float, tol: float, steps: int) -> tuple[int, float]:
+        """Make at most ``steps`` Newton steps on features at ``times`` the penalty; return status and gap."""
 
 
 class _Path(PredictorCorrector):
@@ -280,7 +280,7 @@ def finish(run: Run[Problem], columns: Columns) -> bool:
     """
     asked = run.problem.penalty.l1
     with np.errstate(all="ignore"):  # values that are not finite end the path
-        l1 = columns.l1
+        l1 = columns.times * asked
         while l1 > STRIDE * asked:
             l1 /= STRIDE
             path = _Path(run.problem, columns, l1)
@@ -330,7 +330,7 @@ class _Ending:
         path, columns, run = self._path, self._columns, self._run
         columns.move(path.theta())
         near = (columns.theta[:-1] != 0.0) | (np.abs(path.v) > AT * path.l1)
-        columns.solve(np.flatnonzero(near), path.l1, 0.3 * run.stop.tol, POLISHES)
+        columns.solve(np.flatnonzero(near), 1.0, 0.3 * run.stop.tol, POLISHES)
         return run.close(columns.theta, self._dual())
 
     def _dual(self) -> Explicit:

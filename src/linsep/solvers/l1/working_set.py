@@ -31,9 +31,6 @@ from linsep.solvers.run import LimitReached, Run, linearised
 
 ALL = 150  # number of features up to which the working set contains all
 ALL_SPARSE = 500  # that number for sparse data with short rows
-FEATURES = (
-    1000  # up to this many, Hessians of many features are used if there are at least as many rows
-)
 ROWS_PER_FEATURE = (
     4  # from this, Hessians of all features come first if half of them violate optimality
 )
@@ -70,7 +67,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
                 closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
             elif problem.data.location is Location.CLUSTER and _fits_hessian(problem):
                 closed = _all_on_cluster(run, theta, seed)
-            closed = closed or _begin(run, theta) or _rounds(run, seed)
+            closed = closed or coordinate.close_start(run, theta) or _rounds(run, seed)
             status = Status.CERTIFIED if closed else run.status_above_tol(stop.tol)
     except LimitReached as limit:
         status = limit.status
@@ -99,32 +96,15 @@ def _all_on_cluster(run: Run[Problem], theta: FloatArray, seed: int) -> bool:
     return run.close(found.theta, linearised(found.base, found.step), found.sums)
 
 
-def _begin(run: Run[Problem], theta: FloatArray) -> bool:
-    """Make a closing pass at theta, or at the null model if that is better; return whether the gap closed."""
-    problem = run.problem
-    null, least = null_model(problem)
-    zero = np.zeros_like(null)
-    if theta.any() and run.close(theta, linearised(theta, zero)):
-        return True
-    if run.best is None or not run.trace[-1].primal <= least * problem.penalty.scale:
-        run.best = None
-        if run.close(null, linearised(null, zero)):
-            return True
-    if run.best is None:
-        problem.start(zero)  # raises an error that names what is not finite
-        return run.close(zero, linearised(zero, zero))
-    return False
-
-
 def _rounds(run: Run[Problem], seed: int) -> bool:
     """Solve by the methods that suit the problem, one after another; return whether the gap closed."""
     problem = run.problem
     if run.best is None:
         return False
     # Methods that read columns need rows in memory.
-    if not (problem.native and problem.data.location is Location.MEMORY):
+    if not coordinate.applies(problem):
         return _by_hessians(run, seed, whole=False)
-    tall = problem.data.d <= FEATURES and problem.data.n >= problem.data.d
+    tall = problem.data.d <= coordinate.FEATURES and problem.data.n >= problem.data.d
     whole = tall and _mostly_support(run)
     if not whole and _by_columns(run, coordinate.HESSIANS if tall else np.inf):
         return True
@@ -231,7 +211,7 @@ def _follow(run: Run[Problem]) -> bool:
     assert run.best is not None
     columns = coordinate.Columns(run.problem, run.best[1])
     if not columns.theta[:-1].any():
-        columns.l1 = max(columns.l1, float(columns.abs_correlations().max(initial=0.0)))
+        columns.times = float(columns.correlations().max(initial=1.0))
     return interior_l1.finish(run, columns)
 
 

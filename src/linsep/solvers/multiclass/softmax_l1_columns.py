@@ -30,7 +30,7 @@ from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised
-from linsep.solvers.l1.coordinate import NEARLY, Stored
+from linsep.solvers.l1.coordinate import NEARLY, Stored, uniform_weights
 from linsep.solvers.linalg import cg
 from linsep.solvers.run import LimitReached, Run
 
@@ -112,8 +112,8 @@ class Classes:
             _kernels.Targets(sign, -sign * others, self.problem.data.weight),
             _kernels.Loss("logistic"),
             numbers,
-            l1,
-            self.l2,
+            np.arange(len(chosen) + 1),
+            *uniform_weights(len(chosen), l1, self.l2),
             tol,
             STEPS_PER_CLASS,
             problem.fit_intercept,
