@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
+from tuned import tuning
 
 from linsep import LogisticRegression, verify
 from linsep.certificates import softmax_local
@@ -12,8 +13,9 @@ from linsep.penalties import ElasticNet
 
 
 @pytest.fixture(autouse=True)
-def form_no_hessian(monkeypatch):
-    monkeypatch.setattr(softmax_local, "LARGEST", 15)
+def form_no_hessian():
+    with tuning(softmax_hessian=15):
+        yield
 
 
 def chain(n=3000, k=9, seed=0):
@@ -96,7 +98,7 @@ def test_bound_is_at_least_the_excess(make, size):
         assert found.gap <= 1000.0 * excess or size > 1e-4
 
 
-def inspected(monkeypatch, X, y, W, weight=None, change=lambda at: None):
+def inspected(X, y, W, weight=None, change=lambda at: None):
     """Return mu, and r = max r_ic from kappa, of the certificate."""
     seen = {}
 
@@ -111,21 +113,20 @@ def inspected(monkeypatch, X, y, W, weight=None, change=lambda at: None):
         change(at)
         return at
 
-    monkeypatch.setattr(softmax_local, "bound", spy)
-    monkeypatch.setattr(softmax_local, "_visit", visited)
-    softmax_local.softmax_local_certificate(part_of(X, y, W, weight))
-    monkeypatch.undo()
-    monkeypatch.setattr(softmax_local, "LARGEST", 15)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(softmax_local, "bound", spy)
+        patch.setattr(softmax_local, "_visit", visited)
+        softmax_local.softmax_local_certificate(part_of(X, y, W, weight))
     return seen["mu"], seen["r"]
 
 
-def test_norms_are_those_of_the_derivation(monkeypatch):
+def test_norms_are_those_of_the_derivation():
     """mu sums the gradients below each edge, and r adds up along the path: on a chain both span all classes."""
     X, y = chain()
     _, W = fitted(X, y)
     k = W.shape[1]
     W[-1] += 1e-4 * np.arange(k)
-    mu, r = inspected(monkeypatch, X, y, W)
+    mu, r = inspected(X, y, W)
     A = np.column_stack([X - X.mean(), np.ones(len(X))])
     P = softmax(X @ W[:-1] + W[-1], axis=1)
     g = A.T @ (P - np.eye(k)[y])
@@ -139,10 +140,10 @@ def test_norms_are_those_of_the_derivation(monkeypatch):
     assert r == pytest.approx(np.sqrt(path.max()), rel=1e-3)
 
 
-def test_errors_of_slopes_and_sums_enter_the_bound(monkeypatch):
+def test_errors_of_slopes_and_sums_enter_the_bound():
     X, y = chain()
     _, W = fitted(X, y)
-    plain, _ = inspected(monkeypatch, X, y, W)
+    plain, _ = inspected(X, y, W)
 
     def blur_slopes(at):
         at.slope_error += 1e-6
@@ -150,8 +151,8 @@ def test_errors_of_slopes_and_sums_enter_the_bound(monkeypatch):
     def blur_sums(at):
         at.sum_error[-1] += 1e-6
 
-    assert inspected(monkeypatch, X, y, W, change=blur_slopes)[0] >= plain + 1e-4
-    assert inspected(monkeypatch, X, y, W, change=blur_sums)[0] >= plain + 1e-8
+    assert inspected(X, y, W, change=blur_slopes)[0] >= plain + 1e-4
+    assert inspected(X, y, W, change=blur_sums)[0] >= plain + 1e-8
 
 
 def test_probabilities_that_underflow_prove_nothing():

@@ -245,7 +245,7 @@ def test_separate_proves_either_way(tmp_path, capsys):
 
 def test_a_long_class_name_is_cut_in_the_held_out_error():
     label = "upgraded to the family plan yesterday again"
-    text, _ = held_out_words(0.25, np.array([label, label, "other"]), None, regression=False)
+    text, _ = held_out_words(0.25, np.array([label, label, "other"]), regression=False)
     assert "baseline (always upgraded to the family plan yesterday...) 33.3 %" in text
 
 

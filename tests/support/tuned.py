@@ -26,6 +26,7 @@ PLACES = {
     "exact_entries": "linsep.certificates.exact.points._CHUNK",
     "has_flint": "linsep.certificates.exact.losses.HAS_FLINT",
     "refinements": "linsep.certificates.unpenalised._REFINEMENTS",
+    "softmax_hessian": "linsep.certificates.softmax_local.LARGEST",
     "softmax_underflow": "linsep.certificates.softmax.UNDERFLOW",
     "delimited_block": "linsep.data.files.delimited._BLOCK",
     "delimited_lines": "linsep.data.files.delimited._LINES",

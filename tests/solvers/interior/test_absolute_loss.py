@@ -255,7 +255,7 @@ def test_a_limit_ends_with_an_honest_certificate():
 @pytest.mark.parametrize("solver", ["auto", "interior", "sifting"])
 def test_the_perceptron_loss_without_a_penalty_is_refused_with_the_reason(solver):
     X, t = noisy(20, 2)
-    with pytest.raises(Refused, match=r"least value, 0, at w = 0 and b = 0.*LinearSVC\(C=inf\)"):
+    with pytest.raises(Refused, match=r"its minimum, 0, at w = 0 and b = 0.*LinearSVC\(C=inf\)"):
         LinearClassifier("perceptron", C=np.inf, solver=solver).fit(X, t > 0.0)
 
 
