@@ -1,9 +1,9 @@
 // Prox-Newton for L1 and group penalties on a working set of few features, by the columns of X.
 //
 // Problem  min  sum s l(m) + sum_g (ridge_g/2 |w_g|^2 + weight_g |w_g|)  over the coefficients of `count` features, in
-// groups (of one for an L1 penalty), and the intercept. Each step minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The linearised dual point
-// (sums/closing.hpp) of the last step is then feasible up to the residual of the model, which `eta` bounds; the fit
-// stops on the duality gap of these features.
+// groups (of one for an L1 penalty), and the intercept. Each step minimises the quadratic model of the losses plus the
+// penalty (l1/column_model.hpp). The linearised dual point (sums/closing.hpp) of the last step is then feasible up to
+// the residual of the model, which `eta` bounds; the fit stops on the duality gap of these features.
 #pragma once
 #include "l1/column_model.hpp"
 

@@ -513,7 +513,7 @@ struct ColumnModel {
         return length == 1.0;
     }
 
-    // Exact line search of the model along `move`, the step found by conjugate gradients; return whether no sign changed.
+    // Exact line search of the model along `move`, the step of conjugate gradients; return whether no sign changed.
     bool along_kinks(i64 m) {
         double fall = 0, curved = 0;
         Kinks kinks{p, order};

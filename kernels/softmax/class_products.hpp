@@ -65,8 +65,8 @@ struct ByClass<DenseRows<T>, E> {
         intercepts[which] = W + X.d * K;
     }
 
-    // Scores of VL rows p for C classes at z + c plane_rows, from the columns [lo, hi), and the tail at the end. Prefetches
-    // `count` rows from `ahead` on, because hardware prefetchers do not follow many rows read in parallel.
+    // Scores of VL rows p for C classes at z + c plane_rows, from the columns [lo, hi), and the tail at the end.
+    // Prefetches `count` rows from `ahead` on, because hardware prefetchers do not follow many rows read in parallel.
     template <int C>
     void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z, i64 plane_rows,
               const T* ahead, int count) const {

@@ -115,8 +115,8 @@ void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
     X.add(r, c.list[1], minus, c.a[1], out + 8 + X.d);
 }
 
-// `scratch` is scratch of d + 1 numbers, and may be null if a dual point is given. The feasible dual point is written to
-// `found` unless null.
+// `scratch` has d + 1 numbers, and may be null if a dual point is given. The feasible dual point is written to `found`
+// unless null.
 template <class R>
 void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* base, const double* step,
              const double* theta, const double* dual, double* out, double* scratch, double* found = nullptr) {
