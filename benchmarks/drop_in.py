@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 import linsep
 import linsep.sklearn as ours
+from linsep import sklearn_objectives
 from linsep.auditing import objectives
 
 TARGET = 1e-6
@@ -130,7 +131,7 @@ def excess(model: Any, minimum: float, X: Any, y: Any) -> float:
         values = np.where(r <= width, r * r, 2.0 * width * r - width * width)
         value = model.scale_ * (len(y) + values.sum()) + model.alpha * model.coef_ @ model.coef_
         return max(0.0, float(value) / minimum - 1.0)
-    problem = objectives.objective_of(model, objectives.Given(X.shape[0], y, None))
+    problem = sklearn_objectives.objective_of(model, sklearn_objectives.Given(X.shape[0], y, None))
     pairs = zip(
         problem.parts, objectives.split(problem, model.coef_, model.intercept_), strict=True
     )
