@@ -1,9 +1,11 @@
 """The structure of the source: what exists once, and where."""
 
 import ast
+import importlib
 import re
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -12,6 +14,7 @@ from linsep import losses
 from linsep.data import Dataset
 
 SOURCE = Path(linsep.__file__).parent
+ROOT = Path(__file__).parents[1]
 #: Attributes that name a loss: code asks for facts instead (``linsep.losses.Loss``).
 NAMING = {"name", "native"}
 LOSS_NAMES = {*losses.NAMES, "multinomial", "crammer_singer"}
@@ -193,3 +196,42 @@ def test_tests_set_tuned_numbers_by_their_names_in_one_table():
 def test_the_types_of_arrays_are_named_in_one_module():
     assert matching(r"(?m)^\w+ = npt\.NDArray\[np\.float64\]$") == {"arrays.py"}
     assert matching(r"(?m)^IntArray = npt\.NDArray\[np\.int64\]$") == {"arrays.py"}
+
+
+SCRIPTS = sorted(
+    path for folder in ("benchmarks", "examples", ".ci") for path in (ROOT / folder).rglob("*.py")
+)
+
+
+def of_linsep(tree: ast.Module) -> dict[str, tuple[str, str]]:
+    """Return what a script imports from linsep: local name -> module and name there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "linsep"
+        for alias in node.names
+    }
+
+
+def found_in(module: str, name: str) -> object:
+    """Return a name of a module, which may be a module itself."""
+    owner = importlib.import_module(module)
+    return (
+        getattr(owner, name)
+        if hasattr(owner, name)
+        else importlib.import_module(f"{module}.{name}")
+    )
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_scripts_use_names_of_linsep_that_exist(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = {local: found_in(*place) for local, place in of_linsep(tree).items()}
+    used = {
+        (node.value.id, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and isinstance(known.get(node.value.id), ModuleType)
+    }
+    assert [f"{local}.{name}" for local, name in used if not hasattr(known[local], name)] == []
