@@ -1,10 +1,11 @@
 """Every case of the scoreboard ends as it says; ``make faults`` runs each in a process of its own and counts."""
 
+import time
 from collections import defaultdict
 
 import pytest
 from scoreboard import GROUPS
-from scoreboard.harness import GOOD, run
+from scoreboard.harness import GOOD, HANG, Case, run
 from scoreboard.libraries import Linsep
 
 MANY = "F16"  # thousands of quick cases: those of one estimator or function are one test
@@ -46,3 +47,17 @@ def test_parameters(cases):
 @pytest.mark.parametrize("cases", _families(slow=True))
 def test_slow_parameters(cases):
     _all_good(cases)
+
+
+def test_a_case_without_an_answer_hangs_if_it_does_so_twice(tmp_path):
+    def sleeps(_):
+        time.sleep(60.0)
+
+    def sleeps_once(_):
+        begun = tmp_path / "begun"
+        if not begun.exists():
+            begun.touch()
+            time.sleep(60.0)
+
+    assert run(Case("sleeps", sleeps, apart=True, limit=0.5), Linsep())[0] == HANG
+    assert run(Case("sleeps once", sleeps_once, apart=True, limit=5.0), Linsep())[0] == GOOD

@@ -125,6 +125,16 @@ def _elsewhere() -> Any:
 
 
 def _apart(case: Case, library: Any) -> tuple[str, str]:
+    """Run the case in a child; in a second one if there is no answer.
+
+    A child that is forked beside other threads may inherit a lock that nobody releases: pytest's workers have such
+    threads. That is rare and does not repeat, whereas a hang of the library does.
+    """
+    outcome = _in_child(case, library)
+    return _in_child(case, library) if outcome[0] == HANG else outcome
+
+
+def _in_child(case: Case, library: Any) -> tuple[str, str]:
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of forks beside threads
