@@ -31,9 +31,6 @@ class CurvaturePairs:
         self._pairs: list[_Pair] = []
         self._new: list[_Pair] = []
 
-    def __len__(self) -> int:
-        return len(self._pairs)
-
     def add(self, p: FloatArray, q: FloatArray) -> None:
         """Store a copy of p with q = H p, for the systems after the next ``commit``."""
         curvature = inner(p, q)

@@ -43,14 +43,13 @@ class SoftmaxPath:
         finally:
             _current.reset(token)
 
-    def matches(self, problem: CoupledProblem) -> bool:
-        """Return whether the state belongs to the rows of the problem; forget it if not."""
+    def begin_fit(self, problem: CoupledProblem) -> None:
+        """Forget the state unless it belongs to the rows of the problem."""
         own = problem.data.X is self._rows and problem.fit_intercept == self._fit_intercept
         own = own and all(W.shape == (problem.order, problem.k) for _, W in self._solutions)
         if not own:
             self._clear()
             self._rows, self._fit_intercept = problem.data.X, problem.fit_intercept
-        return own
 
     def extrapolate(self, W: FloatArray, lam: float) -> FloatArray:
         """Return the point at lam on the line through the last two solutions; W if there are not two."""
@@ -74,5 +73,5 @@ _current: ContextVar[SoftmaxPath | None] = ContextVar("softmax_path", default=No
 def current(problem: CoupledProblem) -> SoftmaxPath:
     """Return the state of the path that the fit belongs to, or an empty one."""
     path = _current.get() or SoftmaxPath()
-    path.matches(problem)
+    path.begin_fit(problem)
     return path
