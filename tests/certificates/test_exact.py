@@ -536,7 +536,7 @@ def test_interpolation_needs_no_search_for_a_dual_point(monkeypatch):
     X = rng.standard_normal((8, 30))
     t = rng.standard_normal(8)
     model = linsep.LinearRegressor().fit(X, t)
-    monkeypatch.setattr("linsep.certificates.exact.certificate.sums_with_zero_v", None)
+    monkeypatch.setattr("linsep.certificates.exact.penalty.sums_with_zero_v", None)
     found = linsep.verify(model, X, t, exact=True)
     assert found.certified and found.dual == 0.0 < found.primal < 1e-20
 

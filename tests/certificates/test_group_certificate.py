@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep.certificates import Part, recheck_part
-from linsep.certificates.exact.group import enclose_norm
+from linsep.certificates.exact.penalty import enclose_norm
 from linsep.certificates.group import group_certificate
 from linsep.data import Memory
 from linsep.interrupts import until

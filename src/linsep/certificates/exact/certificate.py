@@ -1,38 +1,31 @@
 """The duality gap without rounding, for every loss and penalty.
 
 Floats are dyadic rationals, hence so are margins; for piecewise linear and quadratic losses, so are all sums. The
-logistic, exponential and softmax losses are enclosed by balls (see ``losses``). In reported units, with
-r = l1_ratio,
+logistic, exponential and softmax losses are enclosed by balls (see ``losses``). ``penalty`` states P and D.
 
-    P = (1 - r)/2 |w|^2 + r |w|_1 + C sum s l(m)
-    D = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),
-
-where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must be
-balanced for a free intercept (``balance``); with r = 1, all C |v_j| <= 1 is achieved by shrinking u; with C = inf,
-where P and D lose the penalty terms and the factor C, v must be zero. ``dual`` finds such points.
+Any u inside the domain of the conjugate proves a bound, however it was found. It must be balanced for a free intercept
+(``balance``). ``dual`` finds such points.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
 from linsep.certificates.exact.coupled import CoupledRows
-from linsep.certificates.exact.dual import Rows, Target, candidates, sums_with_zero_v
-from linsep.certificates.exact.group import GroupTerms
+from linsep.certificates.exact.dual import Rows
 from linsep.certificates.exact.losses import Interval
+from linsep.certificates.exact.penalty import PenaltyTerms
 from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.local import constant_loss, fits_without_penalty
 from linsep.certificates.optimality import EXACT_FIT, Optimality
-from linsep.certificates.recheck import Dual, Part
+from linsep.certificates.recheck import Part
 from linsep.exact.budget import OverBudget
 from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss
-from linsep.penalties import ElasticNet
 
 
 class Goal(NamedTuple):
@@ -65,7 +58,7 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
     known, or the work budget is spent (``exact.budget``).
     """
     penalty, tol = part.penalty, part.tol
-    rows, terms = _rows_of(part), _terms_of(penalty)
+    rows, terms = _rows_of(part), _terms_of(part)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
     small = fits_without_penalty(penalty, part.W) and _exact_fit(
@@ -83,7 +76,7 @@ def exact_certificate(part: Part, goal: Goal = ANY) -> Optimality:
 
 def exact_objective(part: Part) -> Fraction:
     """The objective at the coefficients: an upper bound without rounding."""
-    return _terms_of(part.penalty).primal(_rows_of(part)).high
+    return _terms_of(part).primal(_rows_of(part)).high
 
 
 def _rows_of(part: Part) -> Rows:
@@ -92,59 +85,8 @@ def _rows_of(part: Part) -> Rows:
     return PointwiseRows(part.loss, part.X, part.sigma, part.offset, part.weight, part.W)
 
 
-def _terms_of(penalty: ElasticNet) -> _Terms | GroupTerms:
-    return _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
-
-
-class _Terms:
-    """Terms of the elastic net penalty in P and D."""
-
-    def __init__(self, penalty: ElasticNet) -> None:
-        self.infinite = math.isinf(penalty.C)
-        self.C = Fraction(1) if self.infinite else Fraction(penalty.C)
-        self.r = Fraction(0) if self.infinite else Fraction(penalty.l1_ratio)
-        #: weight of |w|_1 in reported units, or in those of rescaled targets
-        self.flat = self.r * Fraction(getattr(penalty, "l1_scale", 1.0))
-
-    @property
-    def strength(self) -> Fraction:
-        """Modulus of strong convexity of P, in reported units."""
-        return Fraction(0) if self.infinite else 1 - self.r
-
-    def primal(self, rows: Rows) -> Interval:
-        """Enclosure of P."""
-        loss = rows.primal()
-        if self.infinite:
-            return loss
-        w = [Fraction(x) for x in rows.W[:-1].ravel().tolist()]
-        norms = (1 - self.r) / 2 * sum(x * x for x in w) + self.flat * sum(map(abs, w))
-        return loss.times(self.C) + Interval.of(norms)
-
-    def bounds(self, rows: Rows, dual: Dual, fit_intercept: bool) -> Iterator[Fraction]:
-        """Yield lower bounds on the objective.
-
-        First with v = sum s sigma u x near its value at the optimum; then with v exactly zero, which is feasible for
-        every penalty, and the only choice without one or where C is so large that the penalty is lost in rounding.
-        """
-        C = self.C
-        if not self.infinite:
-            target = Target(rows.W, (1 - self.r) / C, self.flat / C, fit_intercept)
-            for _, sums in candidates(rows, dual, target):
-                entropy, v = sums.balance() if fit_intercept else sums.plain()
-                yield self.dual_value(C * entropy.low, [C * abs(x) for x in v])
-        for sums in sums_with_zero_v(rows, dual, fit_intercept):
-            if sums is not None:
-                yield C * sums.plain()[0].low
-
-    def dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
-        """D from minus the sum of conjugates and |v|, both multiplied by C."""
-        r, flat = self.r, self.flat
-        if r == 1:
-            return gain * flat / max([*v, flat])
-        cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
-        # A dual point that is too long is replaced by the best multiple of itself, as in problem.duality.
-        shorter = r == 0 and 0 < gain < cost
-        return gain * gain / (2 * cost) if shorter else gain - cost / 2
+def _terms_of(part: Part) -> PenaltyTerms:
+    return PenaltyTerms(part.penalty, part.W[:-1].size)
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:

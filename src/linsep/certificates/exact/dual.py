@@ -15,6 +15,7 @@ columns. Nothing here needs to be trusted: the bound is evaluated at whatever po
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -70,27 +71,23 @@ _ENTRY, _FRACTION = 3, 20
 _JOINTLY = 2e6
 
 
+@dataclass(frozen=True, eq=False)
 class Target:
-    """Value of v at an optimum with these coefficients, where they are nonzero; 0 for the intercepts."""
+    """Value of v at an optimum with the coefficients of the model, for those that are ``active`` (d + 1, k).
 
-    def __init__(self, W: FloatArray, lam: Fraction, l1: Fraction, fit_intercept: bool) -> None:
-        active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
-        active[-1] = fit_intercept
-        w = [Fraction(x) for x in W[:-1].ravel().tolist()]
-        v = [lam * x + l1 * ((x > 0) - (x < 0)) for x in w]
-        strength = np.full(W.shape, float(lam))
-        strength[-1] = 0.0
-        self._set(active, v + [Fraction(0)] * W.shape[1], strength)
+    ``v`` is flat like ``active``, and 0 for the intercepts, in its last row; ``strength`` are the ridges.
+    """
 
-    def _set(self, active: BoolArray, v: list[Fraction], strength: FloatArray) -> None:
-        self.active, self.v, self._strength = active, v, strength
+    active: BoolArray
+    v: list[Fraction]
+    strength: FloatArray
 
     @classmethod
-    def from_v(cls, active: BoolArray, v: list[Fraction], ridge: FloatArray) -> Target:
-        """Build the target v of the active coefficients of one column from their ridges; the intercept is last."""
-        found = cls.__new__(cls)
-        found._set(active.reshape(-1, 1), v, ridge.reshape(-1, 1))
-        return found
+    def zero(cls, shape: tuple[int, int], fit_intercept: bool) -> Target:
+        """Target v = 0 for all coefficients."""
+        active = np.ones(shape, dtype=bool)
+        active[-1] = fit_intercept
+        return cls(active, [Fraction(0)] * active.size, np.zeros(shape))
 
     def miss(self, gradient: list[Fraction]) -> FloatArray:
         """Target minus v for the active entries, each rounded once."""
@@ -104,7 +101,7 @@ class Target:
 
     def ridge(self) -> FloatArray:
         """lam for the active coefficients, 0 for the intercepts."""
-        return np.asarray(self._strength[self.active])
+        return np.asarray(self.strength[self.active])
 
 
 Rows = PointwiseRows | CoupledRows
@@ -265,7 +262,7 @@ def _pieces(values: Any) -> Iterator[FloatArray]:
 
 def sums_with_zero_v(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
     """Yield sums of dual points with v = 0 exactly (or None) near the stored point and the best other candidates."""
-    target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
+    target = Target.zero(rows.W.shape, fit_intercept)
 
     def distance(found: tuple[Point, Any]) -> float:
         return float(np.abs(target.miss(found[1].gradient())).max(initial=0.0))
