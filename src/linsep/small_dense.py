@@ -22,7 +22,7 @@ from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import is_watched
-from linsep.solution import Explicit, Linearised, Status, TraceRecord
+from linsep.solution import Explicit, Linearised, Solution, Status, TraceRecord
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, probed_rows
 from linsep.solvers.cost.work import kind_of
 from linsep.solvers.dual_ascent import solve as dual_ascent
@@ -31,7 +31,7 @@ from linsep.solvers.interior.kinked import NO_POINT
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.prediction import Prediction, skip_comparison
 from linsep.solvers.run import SAFETY
-from linsep.train import Fit, Proposed, Recipe, conclude
+from linsep.train import Fit, Recipe, conclude
 
 
 class _Found(NamedTuple):
@@ -86,8 +86,9 @@ def fit_small(
     seconds = perf_counter() - began
     lower = certificate.dual + certificate.rounding
     line = TraceRecord(found.passes, seconds, certificate.primal, min(lower, certificate.primal))
-    proposed = Proposed(found.theta.reshape(-1, 1), found.dual, Status.CERTIFIED, (line,))
-    return conclude(recipe, proposed, certificate, solver, found.passes, seconds)
+    W, passes = found.theta.reshape(-1, 1), found.passes
+    solution = Solution(W, found.dual, Status.CERTIFIED, passes, seconds, (line,))
+    return conclude(recipe, solution, certificate, solver, passes, seconds)
 
 
 def _is_chosen(

@@ -119,6 +119,7 @@ class Explicit:
     rest: FloatArray | None = None
 
 
+@fast_constructor
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Result of a solver, not yet certified: W (d+1, k) with the intercepts last, and a dual point."""

@@ -11,7 +11,7 @@ import time
 import warnings
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +56,6 @@ from linsep.solvers.null_model import null_model
 
 __all__ = [
     "Fit",
-    "Proposed",
     "Recipe",
     "conclude",
     "reproducible_fields",
@@ -88,18 +87,9 @@ class Fit:
         self.__dict__.update({**state, "status": Status[state["status"]]})
 
 
-class Proposed(NamedTuple):
-    """Fields of a ``Solution`` that a ``Fit`` stores, for native fits, which construct no ``Solution``."""
-
-    W: FloatArray
-    dual: Linearised | Explicit
-    status: Status
-    trace: tuple[TraceRecord, ...]
-
-
 def conclude(
     recipe: Recipe,
-    solution: Solution | Proposed,
+    solution: Solution,
     certificate: Optimality,
     solver: str,
     passes: float,
