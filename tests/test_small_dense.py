@@ -83,10 +83,10 @@ def test_the_two_texts_of_the_enclosure_agree(d, seed, size, lam, intercept, emp
     sums[8:] = rng.normal(size=2 * d) * 10.0**size
     if empty is not None:
         sums[empty] = 0.0
-    theta, lam = rng.normal(size=d + 1), 10.0**lam
+    theta, penalty = rng.normal(size=d + 1), ElasticNet(10.0**-lam)
     native = enclose(
-        *_kernels.enclose(sums, theta, lam, intercept, 100.0),
-        scale=1.0,
+        *_kernels.enclose(sums, theta, penalty.l2, intercept, 100.0),
+        scale=penalty.scale,
         tol=1.0,
         distance=1.0,
         kind="dual",
@@ -94,16 +94,15 @@ def test_the_two_texts_of_the_enclosure_agree(d, seed, size, lam, intercept, emp
     text = from_sums(
         ClosingSums.from_flat(sums, d),
         theta[:-1],
-        lam=lam,
+        penalty,
         fit_intercept=intercept,
-        scale=1.0,
         tol=1.0,
         rows_per_sum=100,
     )
     assert native.primal == pytest.approx(text.primal, rel=1e-13)
     assert native.rounding == pytest.approx(text.rounding, rel=1e-12)
     assert native.dual == pytest.approx(
-        text.dual, abs=1e-12 * (sums[:3] @ [1, -1, -1] + native.primal)
+        text.dual, abs=1e-12 * (penalty.scale * (sums[:3] @ [1, -1, -1]) + native.primal)
     )
 
 

@@ -129,9 +129,9 @@ def test_without_balance_an_infeasible_dual_would_lie():
     minimum = 4 * math.log(4) - 3 * math.log(3)
     W = np.array([[0.0], [math.log(3)]])
     sums = closing_sums_numpy(Logistic(), X, sigma, None, None, W, Explicit(np.full(4, 0.5)))
-    settings = {"lam": 1.0, "scale": 1.0, "tol": 1e-6, "rows_per_sum": 5}
-    naive = from_sums(sums, W[:-1, 0], fit_intercept=False, **settings)
-    honest = from_sums(sums, W[:-1, 0], fit_intercept=True, **settings)
+    settings = {"tol": 1e-6, "rows_per_sum": 5}
+    naive = from_sums(sums, W[:-1, 0], ElasticNet(), fit_intercept=False, **settings)
+    honest = from_sums(sums, W[:-1, 0], ElasticNet(), fit_intercept=True, **settings)
     assert -sums.conj_plus - sums.conj_minus > minimum + 0.5
     # A bound above what is attained proves nothing.
     assert not naive.certified and naive.dual == 0.0

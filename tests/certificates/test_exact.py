@@ -172,9 +172,8 @@ def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
     found = from_sums(
         sums,
         W[:-1, 0],
-        lam=penalty.l2,
+        penalty,
         fit_intercept=fit_intercept,
-        scale=penalty.scale,
         tol=1e-6,
         rows_per_sum=recheck.longest_sum(X),
     )
@@ -222,9 +221,8 @@ def test_allowance_is_not_absurdly_large():
     X, y = overlapping(300, 5)
     W, dual = least_squares(X, y, 1.0)
     sums = closing_sums_numpy(Squared(), X, y, None, None, W, dual)
-    found = from_sums(
-        sums, W[:-1, 0], lam=1.0, fit_intercept=True, scale=1.0, tol=1e-12, rows_per_sum=301
-    )
+    settings = {"fit_intercept": True, "tol": 1e-12, "rows_per_sum": 301}
+    found = from_sums(sums, W[:-1, 0], ElasticNet(), **settings)
     assert found.rounding <= 2000 * 2.0**-53 * found.primal
     assert found.certified
 
@@ -292,10 +290,8 @@ def test_elastic_net_agrees_with_float64(l1_ratio):
     found = from_sums(
         sums,
         W[:-1, 0],
-        lam=penalty.l2,
-        l1=penalty.l1,
+        penalty,
         fit_intercept=True,
-        scale=penalty.scale,
         tol=1e-6,
         rows_per_sum=61,
     )

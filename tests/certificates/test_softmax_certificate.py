@@ -31,7 +31,8 @@ class TestSoftmax:
         X, labels, s = softmax_problem()
         best = softmax_optimum(X, labels, s, lam, fit_intercept)
         minimum = best.fun
-        settings = {"lam": lam, "fit_intercept": fit_intercept, "scale": 1.0, "tol": 1e-6}
+        penalty = ElasticNet(1.0 / lam if lam else math.inf)
+        settings = {"fit_intercept": fit_intercept, "tol": 1e-6, "rows_per_sum": 80}
         rng = np.random.default_rng(1)
         for distance in (0.0, 1e-6, 1e-3, 0.3):
             W = (best.x + distance * rng.normal(size=9)).reshape(3, 3)
@@ -46,11 +47,10 @@ class TestSoftmax:
                 Explicit(rng.normal(size=(len(X), k))),
             ):
                 sums = softmax_sums_numpy(loss, X, labels, s, W, dual)
-                found = from_softmax_sums(sums, W[:-1], loss=loss, rows_per_sum=80, **settings)
-                assert found.primal == pytest.approx(value, rel=1e-12)
-                assert found.gap >= value - minimum - 1e-11
-                assert found.dual <= minimum + 1e-11
-            penalty = ElasticNet(1.0 / lam if lam else math.inf)
+                found = from_softmax_sums(sums, W[:-1], loss, penalty, **settings)
+                assert found.primal == pytest.approx(penalty.scale * value, rel=1e-12)
+                assert found.gap >= penalty.scale * (value - minimum - 1e-11)
+                assert found.dual <= penalty.scale * (minimum + 1e-11)
             part = Part(loss, penalty, fit_intercept, X, None, None, s, labels, W, dual, 1e-6)
             local = softmax_local_certificate(part)
             assert local.gap >= penalty.scale * (value - minimum - 1e-11)
@@ -65,10 +65,9 @@ class TestSoftmax:
         found = from_softmax_sums(
             sums,
             W[:-1],
-            loss=Multinomial(3),
-            lam=0.5,
+            Multinomial(3),
+            ElasticNet(2.0),
             fit_intercept=True,
-            scale=1.0,
             tol=1e-6,
             rows_per_sum=80,
         )
@@ -97,10 +96,9 @@ class TestSoftmax:
                 from_softmax_sums(
                     sums,
                     (base + step)[:-1],
-                    loss=Multinomial(3),
-                    lam=lam,
+                    Multinomial(3),
+                    ElasticNet(1.0 / lam),
                     fit_intercept=True,
-                    scale=1.0,
                     tol=1e-6,
                     rows_per_sum=80,
                 ).gap
@@ -158,9 +156,8 @@ class TestDoubledPrecision:
         part = part._replace(X=part.X * np.array([1.0, 1e-7]))
         sums = softmax_sums_numpy(loss, part.X, part.labels, part.weight, part.W, part.dual)
         plain = from_softmax_sums(
-            *(sums, part.W[:-1]),
-            **{"loss": loss, "lam": part.penalty.l2, "fit_intercept": fit_intercept},
-            **{"scale": part.penalty.scale, "tol": 1e-6, "rows_per_sum": 60},
+            *(sums, part.W[:-1], loss, part.penalty),
+            **{"fit_intercept": fit_intercept, "tol": 1e-6, "rows_per_sum": 60},
         )
         found = precise_coupled_certificate(part)
         assert found.primal == pytest.approx(plain.primal, rel=1e-13)

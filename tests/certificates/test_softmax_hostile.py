@@ -303,12 +303,8 @@ def test_scores_that_overflow_are_not_certified(kind, by):
     with np.errstate(all="ignore"):
         sums = sums_of(kind, X, y, s, W, U, lam, by)
         found = from_softmax_sums(
-            sums,
-            W[:-1],
-            loss=kind(3),
-            lam=lam,
+            *(sums, W[:-1], kind(3), ElasticNet(1.0 / lam)),
             fit_intercept=True,
-            scale=1.0,
             tol=1e-6,
             rows_per_sum=7,
         )

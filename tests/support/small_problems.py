@@ -106,10 +106,8 @@ def certificate(part):
     return from_sums(
         sums,
         part.W[:-1, 0],
-        lam=part.penalty.l2,
-        l1=part.penalty.l1,
+        part.penalty,
         fit_intercept=part.fit_intercept,
-        scale=part.penalty.scale,
         tol=part.tol,
         rows_per_sum=recheck.longest_sum(part.X),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.certificates.exact import exact_objective
 from linsep.certificates.metric import solve_scaled
-from linsep.certificates.recheck import Part, score, vector_or_default
+from linsep.certificates.recheck import Part, score
 from linsep.certificates.softmax_local import LARGEST, newton_step
 from linsep.data.row_access import is_sparse
 from linsep.errors import Refused
@@ -60,11 +60,9 @@ def _iterates(part: Part) -> Iterator[FloatArray]:
 def _pointwise_step(part: Part) -> FloatArray:
     """Return the coefficients after a Newton step in the nonzero ones, or in all if l1 = 0."""
     assert isinstance(part.loss, Loss)
-    everything, (n, d) = slice(0, part.X.shape[0]), part.X.shape
+    (n, d), (sigma, offset, s) = part.X.shape, part.vectors()
     X = (part.X.toarray() if is_sparse(part.X) else part.X).astype(np.float64)
-    s = vector_or_default(part.weight, everything, 1.0)
-    sigma = np.asarray(part.sigma, dtype=np.float64)
-    m = sigma * score(X, part.W)[:, 0] + vector_or_default(part.offset, everything, 0.0)
+    m = sigma * score(X, part.W)[:, 0] + offset
     lam, l1 = part.penalty.l2, part.penalty.l1
     active = np.append((l1 == 0.0) | (part.W[:-1, 0] != 0.0), part.fit_intercept)
     A, ridge = np.column_stack([X, np.ones(n)])[:, active], np.append(np.full(d, lam), 0.0)[active]

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from linsep.arrays import FloatArray
 from linsep.certificates.closing import from_sums, ridge_certificate
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
@@ -16,7 +15,13 @@ from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, certify_locally, local_certificate
 from linsep.certificates.local_sums import local_certificate_by_sums
 from linsep.certificates.margin import margin_certificate
-from linsep.certificates.optimality import SMALLEST, Optimality, exact_zero, preference
+from linsep.certificates.optimality import (
+    SMALLEST,
+    Optimality,
+    exact_zero,
+    nothing_proven,
+    preference,
+)
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.softmax import from_softmax_sums
@@ -186,14 +191,22 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
 
 def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
     """Certify by duality, from the sums of the compiled closing pass."""
-    theta, l1 = np.ascontiguousarray(solution.W[:, 0]), problem.penalty.l1
+    theta, penalty = np.ascontiguousarray(solution.W[:, 0]), problem.penalty
     sums = solution.sums
     if sums is None:
         sums = problem.closing(theta, solution.dual)
     longest = problem.data.longest_sum(len(sums))
-    alone = l1 > 0.0 and problem.lam == 0.0  # with a ridge penalty, norms suffice
-    entry = problem.largest_entry(sums) if alone else math.inf
-    return _assemble(problem, theta, sums, longest, entry, tol)
+    if penalty.l1 == 0.0:
+        return ridge_certificate(sums, theta, penalty, problem.fit_intercept, tol, longest)
+    flat = ClosingSums.from_flat(sums, problem.data.d)
+    if penalty.l2 == 0.0:  # with a ridge penalty, norms suffice
+        flat = replace(flat, entry=problem.largest_entry(sums))
+    return from_sums(
+        *(flat, theta[:-1], penalty),
+        fit_intercept=problem.fit_intercept,
+        tol=tol,
+        rows_per_sum=longest,
+    )
 
 
 def _part(problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float) -> Part:
@@ -218,13 +231,12 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
 
     Proves nothing if python-flint is required but missing, or if the objective is not a normal float64 number.
     """
-    nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
     try:
         found = exact_certificate(_part(problem, solution, tol))
     except (Refused, OverflowError):
-        return nothing
+        return nothing_proven(tol)
     if (found.primal > 0.0 or found.gap > 0.0) and not SMALLEST <= found.primal < math.inf:
-        return nothing
+        return nothing_proven(tol)
     if not found.gap > 0.0 or found.relative_gap == 0.0:
         return found
     # primal and dual are rounded, so the reported gap must be at least their difference
@@ -263,31 +275,6 @@ def _stretch(problem: Problem, solution: Solution) -> Solution | None:
     return replace(solution, W=solution.W * (1.0 + most), sums=None)
 
 
-def _assemble(
-    problem: Problem,
-    theta: FloatArray,
-    sums: FloatArray,
-    rows_per_sum: float,
-    entry: float,
-    tol: float,
-) -> Optimality:
-    if problem.penalty.l1 == 0.0:
-        return ridge_certificate(
-            sums, theta, problem.penalty, problem.fit_intercept, tol, rows_per_sum
-        )
-    flat = ClosingSums.from_flat(sums, problem.data.d)
-    return from_sums(
-        replace(flat, entry=entry),
-        theta[:-1],
-        lam=problem.lam,
-        l1=problem.penalty.l1,
-        fit_intercept=problem.fit_intercept,
-        scale=problem.penalty.scale,
-        tol=tol,
-        rows_per_sum=rows_per_sum,
-    )
-
-
 def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
     data, W, penalty = problem.data, solution.W, problem.penalty
     bounds = []
@@ -296,13 +283,8 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         if sums is None:
             sums = problem.closing(W, solution.dual)
         found = from_softmax_sums(
-            CoupledSums.from_flat(sums, data.d, problem.k),
-            W[:-1],
-            loss=problem.loss,
-            lam=problem.lam,
-            l1=penalty.l1,
+            *(CoupledSums.from_flat(sums, data.d, problem.k), W[:-1], problem.loss, penalty),
             fit_intercept=problem.fit_intercept,
-            scale=penalty.scale,
             tol=tol,
             rows_per_sum=problem.longest_sum(len(sums)),
             rows=data.n,

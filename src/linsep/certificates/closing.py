@@ -84,26 +84,25 @@ class BoundedSums:
 def from_sums(
     sums: ClosingSums | BoundedSums,
     w: FloatArray,
+    penalty: ElasticNet,
     *,
-    lam: float,
-    l1: float = 0.0,
     fit_intercept: bool,
-    scale: float,
     tol: float,
-    rows_per_sum: float,
+    rows_per_sum: float = 0.0,
 ) -> Optimality:
     """Assemble the certificate of the coefficients ``w`` (d,), without the intercept.
 
-    ``rows_per_sum`` is the length of the longest chain of additions in the pass; ``scale`` converts internal to
-    reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which rounded sums cannot
-    establish: the bound is then 0, and the local certificate should be used instead.
+    ``rows_per_sum`` is the length of the longest chain of additions in the pass, if the errors of the sums are not
+    known. Without a penalty a dual point is feasible only if v is exactly 0, which rounded sums cannot establish: the
+    bound is then 0, and the local certificate should be used instead.
     """
     if isinstance(sums, ClosingSums):
         sums = BoundedSums.of(sums, rows_per_sum)
+    lam, l1 = penalty.l2, penalty.l1
     with np.errstate(over="ignore", invalid="ignore"):  # ``enclose`` rejects what overflows
-        primal, bound, rounding = _values(sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept)
+        found = _values(sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept)
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
-    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+    return enclose(*found, scale=penalty.scale, tol=tol, distance=distance, kind="dual")
 
 
 def ridge_certificate(

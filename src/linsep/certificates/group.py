@@ -37,7 +37,6 @@ from linsep.certificates.recheck import (
     longest_sum,
     row_norms,
     score,
-    vector_or_default,
     weigh,
 )
 from linsep.certificates.rows import UNDERFLOW, DoubledRows, Rows
@@ -95,12 +94,7 @@ def _feasible_dual(part: Part, loss: Loss, precise: bool) -> _FeasibleDual:
     If that cannot be proven, all are set to 0, which is feasible for every column.
     """
     n, d = part.X.shape
-    everyone = slice(0, n)
-    s, o = (
-        vector_or_default(part.weight, everyone, 1.0),
-        vector_or_default(part.offset, everyone, 0.0),
-    )
-    sigma, m, u = np.asarray(part.sigma, dtype=np.float64), np.empty(n), np.empty(n)
+    (sigma, o, s), m, u = part.vectors(), np.empty(n), np.empty(n)
     for rows, block in chunks(part.X):
         m[rows] = sigma[rows] * score(block, part.W)[:, 0] + o[rows]
         vectors = sigma[rows], o[rows], m[rows], s[rows]
@@ -138,10 +132,7 @@ def _worst_case_sums(
 ) -> BoundedSums:
     """Sums for the worst point within c of u, both sides combined."""
     n = part.X.shape[0]
-    s, o = (
-        vector_or_default(v, slice(0, n), default)
-        for v, default in ((part.weight, 1.0), (part.offset, 0.0))
-    )
+    _, o, s = part.vectors()
     worst, size = largest_conjugates(loss, point.u, point.c, o)
     moved = along = 0.0
     for rows, block in chunks(part.X):
@@ -201,13 +192,7 @@ def _fits_exactly(part: Part, most: float) -> bool:
     assert isinstance(part.loss, Loss)
     if part.loss.recedes:
         return False
-    everyone = slice(0, part.X.shape[0])
-    sigma = np.asarray(part.sigma, dtype=np.float64)
-    vectors = (
-        vector_or_default(part.offset, everyone, 0.0),
-        vector_or_default(part.weight, everyone, 1.0),
-    )
-    constant = constant_loss(part.loss, sigma, *vectors, part.fit_intercept)
+    constant = constant_loss(part.loss, *part.vectors(), part.fit_intercept)
     return most <= part.tol * EXACT_FIT * constant
 
 

@@ -35,7 +35,7 @@ from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import ROUNDING_FACTOR, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.recheck import Dual, Part, vector_or_default, weigh
+from linsep.certificates.recheck import Dual, Part, weigh
 from linsep.certificates.rows import DoubledRows, Evaluation, Rows, row_curvatures
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
@@ -72,15 +72,9 @@ def local_certificate(part: Part, *, finest: bool = False) -> Optimality:
     feasible and used instead.
     """
     assert isinstance(part.loss, Loss)
-    everyone, penalty = slice(0, part.X.shape[0]), part.penalty
-    vectors = (
-        vector_or_default(part.sigma, everyone, 1.0),
-        vector_or_default(part.offset, everyone, 0.0),
-        vector_or_default(part.weight, everyone, 1.0),
-    )
-    rows = Rows(part.X, *vectors, part.fit_intercept, penalty.l2)
+    rows = Rows(part.X, *part.vectors(), part.fit_intercept, part.penalty.l2)
     at = visit(part.loss, rows, np.asarray(part.W, dtype=np.float64)[: rows.size, 0])
-    settings = {"scale": penalty.scale, "tol": part.tol}
+    settings = {"scale": part.penalty.scale, "tol": part.tol}
     return certify_locally(part.loss, rows, at, dual=part.dual, finest=finest, **settings)
 
 

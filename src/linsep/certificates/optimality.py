@@ -187,6 +187,11 @@ def exact_zero(tol: float) -> Optimality:
     return Optimality(0.0, 0.0, 0.0, 0.0, math.inf, tol, True, 0.0, "dual")
 
 
+def nothing_proven(tol: float) -> Optimality:
+    """Certificate of coefficients about which nothing is known."""
+    return Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
+
+
 def preference(bound: Optimality) -> tuple[bool, float]:
     """Sort key for proofs of one fit: certified first, then the smaller gap."""
     return not bound.certified, bound.gap

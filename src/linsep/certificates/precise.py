@@ -68,15 +68,9 @@ def margins(X: Any, sign: FloatArray, offset: FloatArray, theta: FloatArray) -> 
 
 def precise_certificate(part: Part) -> Optimality:
     """Dual certificate of a pointwise loss, from sums in about twice the working precision."""
+    w = np.ascontiguousarray(part.W[:-1, 0])
     return from_sums(
-        precise_sums(part),
-        np.ascontiguousarray(part.W[:-1, 0]),
-        lam=part.penalty.l2,
-        l1=part.penalty.l1,
-        fit_intercept=part.fit_intercept,
-        scale=part.penalty.scale,
-        tol=part.tol,
-        rows_per_sum=0.0,
+        precise_sums(part), w, part.penalty, fit_intercept=part.fit_intercept, tol=part.tol
     )
 
 

@@ -49,6 +49,13 @@ class Part(NamedTuple):
     dual: Dual
     tol: float
 
+    def vectors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Signs, offsets and weights of all rows of a pointwise loss."""
+        every, defaults = slice(0, self.X.shape[0]), (1.0, 0.0, 1.0)
+        given = zip((self.sigma, self.offset, self.weight), defaults, strict=True)
+        sigma, offset, weight = (vector_or_default(v, every, default) for v, default in given)
+        return sigma, offset, weight
+
 
 def in_memory(part: Part) -> Part:
     """Return the part with its rows and vectors loaded into memory."""

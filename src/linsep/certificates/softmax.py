@@ -23,6 +23,7 @@ from linsep.certificates.recheck import (
     weigh,
 )
 from linsep.losses import CoupledLoss, Multinomial
+from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import CoupledSums, coupled_dual_value, penalty_value
 from linsep.solution import Explicit
@@ -65,14 +66,12 @@ class Errors(NamedTuple):
 def from_softmax_sums(  # noqa: PLR0913
     sums: CoupledSums,
     w: FloatArray,
-    *,
     loss: CoupledLoss,
-    lam: float,
-    l1: float = 0.0,
+    penalty: ElasticNet,
+    *,
     fit_intercept: bool,
-    scale: float,
     tol: float,
-    rows_per_sum: float,
+    rows_per_sum: float = 0.0,
     rows: float = 0.0,
     errors: Errors | None = None,
 ) -> Optimality:
@@ -80,19 +79,19 @@ def from_softmax_sums(  # noqa: PLR0913
 
     ``errors`` are known for sums in more than float64 precision; otherwise they follow from ``rows_per_sum``.
     """
+    lam = penalty.l2
     found = bounds(
-        sums,
-        w,
+        *(sums, w),
         loss=loss,
         lam=lam,
-        l1=l1,
+        l1=penalty.l1,
         fit_intercept=fit_intercept,
         rows_per_sum=rows_per_sum,
         rows=rows,
         errors=errors,
     )
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
-    return enclose(*found, scale=scale, tol=tol, distance=distance, kind="dual")
+    return enclose(*found, scale=penalty.scale, tol=tol, distance=distance, kind="dual")
 
 
 def bounds(  # noqa: PLR0913

@@ -47,15 +47,9 @@ def precise_coupled_certificate(part: Part) -> Optimality:
     assert isinstance(part.loss, CoupledLoss)
     sums, errors = _precise_sums(part)
     return from_softmax_sums(
-        sums,
-        part.W[:-1],
-        loss=part.loss,
-        lam=part.penalty.l2,
-        l1=part.penalty.l1,
+        *(sums, part.W[:-1], part.loss, part.penalty),
         fit_intercept=part.fit_intercept,
-        scale=part.penalty.scale,
         tol=part.tol,
-        rows_per_sum=0.0,
         errors=errors,
     )
 

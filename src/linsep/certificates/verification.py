@@ -31,7 +31,13 @@ from linsep.certificates.group import group_certificate, repair_dual
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
-from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
+from linsep.certificates.optimality import (
+    Optimality,
+    combine,
+    exact_zero,
+    nothing_proven,
+    preference,
+)
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import (
     Part,
@@ -235,12 +241,13 @@ def recheck_part(
     if not part.loss.convex:
         raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
     if not np.isfinite(part.W).all():
-        nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, part.tol, False, math.inf)
-        raise CertificateError("The coefficients of the model are not all finite.", nothing)
-    if not part.fit_intercept and part.W[-1].any():
-        nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, part.tol, False, math.inf)
         raise CertificateError(
-            "The model has an intercept although it was fitted without one.", nothing
+            "The coefficients of the model are not all finite.", nothing_proven(part.tol)
+        )
+    if not part.fit_intercept and part.W[-1].any():
+        raise CertificateError(
+            "The model has an intercept although it was fitted without one.",
+            nothing_proven(part.tol),
         )
     if hard_margin(part.loss, part.penalty):
         return margin_certificate(part, exact=exact)
@@ -335,17 +342,10 @@ def _second_bound_pays(part: Part, dual: Optimality, asked: bool) -> bool:
 
 
 def _by_duality(part: Part) -> Optimality:
-    settings: dict[str, Any] = {
-        "lam": part.penalty.l2,
-        "fit_intercept": part.fit_intercept,
-        "scale": part.penalty.scale,
-        "tol": part.tol,
-        "rows_per_sum": longest_sum(part.X),
-    }
+    settings: dict[str, Any] = {"fit_intercept": part.fit_intercept, "tol": part.tol}
+    settings["rows_per_sum"] = longest_sum(part.X)
     if isinstance(part.loss, CoupledLoss):
         coupled = add_sums(partition_sums(part, softmax_sums_numpy))
-        return from_softmax_sums(
-            coupled, part.W[:-1], loss=part.loss, l1=part.penalty.l1, **settings
-        )
+        return from_softmax_sums(coupled, part.W[:-1], part.loss, part.penalty, **settings)
     sums = add_sums(partition_sums(part, closing_sums_numpy))
-    return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
+    return from_sums(sums, part.W[:-1, 0], part.penalty, **settings)

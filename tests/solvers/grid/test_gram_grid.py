@@ -68,9 +68,7 @@ def test_newton_in_the_span_is_proven_by_the_rows_themselves(loss, C):
     w = (X - mu).T @ (found.stretch * C * y * found.u)
     W = np.append(w, found.stretch * found.b - mu @ w).reshape(-1, 1)
     sums = closing_sums_numpy(get(loss), X, y, None, None, W, Explicit(found.u))
-    proof = from_sums(
-        sums, w, lam=1.0 / C, fit_intercept=True, scale=C, tol=1e-6, rows_per_sum=60.0
-    )
+    proof = from_sums(sums, w, ElasticNet(C), fit_intercept=True, tol=1e-6, rows_per_sum=60.0)
     assert proof.certified or loss == "absolute"
 
 
