@@ -21,6 +21,7 @@ from linsep.certificates.optimality import (
     exact_zero,
     nothing_proven,
     preference,
+    stronger,
 )
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
@@ -184,9 +185,8 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
         found = min(found, _local(problem, solution, tol), key=preference)
     if found.certified or not hidden:
         return found
-    part, rounded = _part(problem, solution, tol), found
-    precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
-    return min(found, precise_one, key=preference)
+    part = _part(problem, solution, tol)
+    return stronger(found, lambda: precise_certificate(part))
 
 
 def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
@@ -276,38 +276,43 @@ def _stretch(problem: Problem, solution: Solution) -> Solution | None:
 
 
 def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
-    data, W, penalty = problem.data, solution.W, problem.penalty
-    bounds = []
-    if problem.lam > 0.0 or penalty.l1 > 0.0:
-        sums = solution.sums
-        if sums is None:
-            sums = problem.closing(W, solution.dual)
-        found = from_softmax_sums(
-            *(CoupledSums.from_flat(sums, data.d, problem.k), W[:-1], problem.loss, penalty),
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            rows_per_sum=problem.longest_sum(len(sums)),
-            rows=data.n,
-        )
-        hidden = _is_limited_by_rounding(found)
-        if hidden and not _is_doubled(solution):  # digits beyond float64 are for exact arithmetic
-            part, rounded = _part(problem, solution, tol), found
-            doubled = if_in_time(lambda: precise_coupled_certificate(part), lambda: rounded)
-            found = min(found, doubled, key=preference)
-        precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-        hopeless = penalty.l1 > 0.0 or W.size > LARGEST or not problem.loss.smooth
-        hopeless = hopeless or not data.fits_memory()
-        if found.certified or not precise:
-            return found
-        bounds.append(found)
-        if hopeless and not _is_doubled(solution):
+    """Certify by duality if there is a penalty; if that falls short, in exact arithmetic or by curvature."""
+    data, penalty, found = problem.data, problem.penalty, None
+    ended = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+    if not penalty.absent:
+        found = _by_coupled_duality(problem, solution, tol)
+        if found.certified or not ended:
             return found
     if _is_doubled(solution):
-        bounds.append(_exactly(problem, solution, tol))
-        if bounds[-1].certified or not problem.loss.smooth or penalty.l1 > 0.0:
-            return min(bounds, key=preference)
-    bounds.append(softmax_local_certificate(_part(problem, solution, tol)))
-    return min(bounds, key=preference)
+        exact = _exactly(problem, solution, tol)
+        found = exact if found is None else min(found, exact, key=preference)
+        if exact.certified:
+            return found
+    curved = problem.loss.smooth and penalty.l1 == 0.0
+    if not penalty.absent:
+        curved = curved and solution.W.size <= LARGEST and data.fits_memory()
+    if found is not None and not curved:
+        return found
+    local = softmax_local_certificate(_part(problem, solution, tol))
+    return local if found is None else min(found, local, key=preference)
+
+
+def _by_coupled_duality(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
+    """Certify by duality, in doubled precision if float64 does not suffice."""
+    data, W, sums = problem.data, solution.W, solution.sums
+    if sums is None:
+        sums = problem.closing(W, solution.dual)
+    found = from_softmax_sums(
+        *(CoupledSums.from_flat(sums, data.d, problem.k), W[:-1], problem.loss, problem.penalty),
+        fit_intercept=problem.fit_intercept,
+        tol=tol,
+        rows_per_sum=problem.longest_sum(len(sums)),
+        rows=data.n,
+    )
+    if _is_doubled(solution) or not _is_limited_by_rounding(found):
+        return found  # digits beyond float64 are for exact arithmetic
+    part = _part(problem, solution, tol)
+    return stronger(found, lambda: precise_coupled_certificate(part))
 
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:

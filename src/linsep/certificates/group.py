@@ -27,7 +27,7 @@ from linsep.arrays import FloatArray
 from linsep.certificates.closing import SQUARE_UNDERFLOW, BoundedSums
 from linsep.certificates.local import constant_loss, fits_without_penalty
 from linsep.certificates.metric import ROUNDING_FACTOR
-from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
+from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, stronger
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import (
     Part,
@@ -59,8 +59,7 @@ def group_certificate(part: Part) -> Optimality:
         found = _by_sums(part, precise=False)
         if found.certified:
             return found
-        again = if_in_time(lambda: _by_sums(part, precise=True), lambda: found)
-    return min(found, again, key=preference)
+        return stronger(found, lambda: _by_sums(part, precise=True))
 
 
 def _by_sums(part: Part, precise: bool) -> Optimality:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from linsep.interrupts import if_in_time
 from linsep.notebook import facts_table
 from linsep.records import fast_constructor
 
@@ -195,6 +196,11 @@ def nothing_proven(tol: float) -> Optimality:
 def preference(bound: Optimality) -> tuple[bool, float]:
     """Sort key for proofs of one fit: certified first, then the smaller gap."""
     return not bound.certified, bound.gap
+
+
+def stronger(found: Optimality, attempt: Callable[[], Optimality]) -> Optimality:
+    """Return the better of a proof and another attempt, which is given up when time runs out."""
+    return min(found, if_in_time(attempt, lambda: found), key=preference)
 
 
 def combine(parts: Sequence[Optimality]) -> Optimality:
