@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, embed
+from linsep.certificates.parts import chunks
 from linsep.certificates.precise import margins
-from linsep.certificates.recheck import chunks
 from linsep.data import Location
 from linsep.exact.sliced import Pair, scaled_product, transpose, two_product, two_sum
 from linsep.penalties import ElasticNet, GroupElasticNet

@@ -24,12 +24,12 @@ import numpy as np
 from linsep import dual_correction
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import Optimality, prove
-from linsep.certificates.dependence import proven_metric
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST, constant_loss, visit
+from linsep.certificates.curvature.certificate import LARGEST, constant_loss, visit
+from linsep.certificates.curvature.dependence import proven_metric
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.rows import DoubledRows, Evaluation, row_curvatures
 from linsep.certificates.optimality import SMALLEST, preference
-from linsep.certificates.recheck import vector_or_default
-from linsep.certificates.rows import DoubledRows, Evaluation, row_curvatures
+from linsep.certificates.parts import vector_or_default
 from linsep.data import Location
 from linsep.errors import NonFinite
 from linsep.exact.budget import OF_A_FIT, OverBudget, at_most

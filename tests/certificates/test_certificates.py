@@ -28,7 +28,7 @@ from linsep.certificates import (
     closing_sums_numpy,
     combine,
     from_sums,
-    recheck,
+    parts,
 )
 from linsep.certificates.optimality import enclose
 from linsep.errors import CertificateError, ConvergenceWarning, SeparableData
@@ -179,7 +179,7 @@ def test_storage_does_not_matter(form, tuned):
     dense = closing_sums_numpy(part.loss, X, *args)
     if form == "chunks":
         tuned(recheck_entries=16)
-        assert recheck.longest_sum(X) == 4 + 15
+        assert parts.longest_sum(X) == 4 + 15
     assert_same_sums(closing_sums_numpy(part.loss, forms[form](X), *args), dense)
 
 

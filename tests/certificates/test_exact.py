@@ -18,7 +18,7 @@ from linsep.certificates import (
     closing_sums_numpy,
     exact_certificate,
     from_sums,
-    recheck,
+    parts,
 )
 from linsep.certificates.exact.certificate import ANY, Goal
 from linsep.errors import CertificateError, Refused
@@ -175,7 +175,7 @@ def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
         penalty,
         fit_intercept=fit_intercept,
         tol=1e-6,
-        rows_per_sum=recheck.longest_sum(X),
+        rows_per_sum=parts.longest_sum(X),
     )
     assert Fraction(found.gap) >= P - D
     assert Fraction(found.dual) <= D

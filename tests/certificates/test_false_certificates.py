@@ -28,7 +28,7 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.certificates.loss_factor import loss_factor
+from linsep.certificates.reductions.loss_factor import loss_factor
 from linsep.errors import CertificateError, LinsepError, SeparableData
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit

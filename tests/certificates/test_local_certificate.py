@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from small_problems import CONVEX, SMOOTH, duals_for, naming, objective, optimum, problem
 
 from linsep import LinearClassifier, losses, verify
-from linsep.certificates import local, local_certificate
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.metric import bound
-from linsep.certificates.rows import Rows
+from linsep.certificates import local_certificate
+from linsep.certificates.curvature import certificate as local
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.metric import bound
+from linsep.certificates.curvature.rows import Rows
 from linsep.data import Memory
 from linsep.losses import Absolute, Hinge, Logistic, Squared
 from linsep.penalties import ElasticNet

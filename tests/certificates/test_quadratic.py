@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import visit
-from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.rows import Rows, row_curvatures
+from linsep.certificates.curvature.certificate import visit
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.quadratic import parabola_drop
+from linsep.certificates.curvature.rows import Rows, row_curvatures
 from linsep.data import Memory
 from linsep.losses import Squared
 

@@ -19,19 +19,18 @@ from hypothesis import strategies as st
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
 from linsep.certificates import (
     Part,
-    dependence,
     local_certificate,
     softmax_local_certificate,
-    unpenalised,
 )
-from linsep.certificates.dependence import (
+from linsep.certificates.curvature import dependence, repaired_dual
+from linsep.certificates.curvature.certificate import constant_loss, exact_fit
+from linsep.certificates.curvature.dependence import (
     describe_near_dependence,
     independent_columns,
     vanishes,
 )
-from linsep.certificates.local import constant_loss, exact_fit
-from linsep.certificates.metric import gram_loss, smallest_eigenvalue
-from linsep.certificates.rows import DoubledRows, Evaluation, Rows
+from linsep.certificates.curvature.metric import gram_loss, smallest_eigenvalue
+from linsep.certificates.curvature.rows import DoubledRows, Evaluation, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
 from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
@@ -621,9 +620,9 @@ def test_rows_without_room_keep_their_columns():
     X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
     part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
     room = np.array([0.9, 0.8, 0.9, 0.0])
-    assert unpenalised._move_to_feasible(Absolute(), part, u, room) is None
+    assert repaired_dual._move_to_feasible(Absolute(), part, u, room) is None
     free = rows_of(X[:3], fit_intercept=False)
-    assert unpenalised._move_to_feasible(Absolute(), free, u[:3], room[:3]) is not None
+    assert repaired_dual._move_to_feasible(Absolute(), free, u[:3], room[:3]) is not None
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)

@@ -6,8 +6,8 @@ from scipy.special import log_softmax, softmax
 from tuned import tuning
 
 from linsep import LogisticRegression, verify
-from linsep.certificates import softmax_local
-from linsep.certificates.recheck import Part
+from linsep.certificates.curvature import softmax as softmax_local
+from linsep.certificates.parts import Part
 from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 

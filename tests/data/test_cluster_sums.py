@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
+from linsep.certificates.parts import Part
 from linsep.certificates.precise import precise_certificate
-from linsep.certificates.recheck import Part
 from linsep.certificates.softmax_precise import precise_coupled_certificate
 from linsep.data import Location, Memory
 from linsep.data.cluster import Cluster, PersistedRows

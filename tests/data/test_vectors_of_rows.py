@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tuned import tuning
 
 from linsep import LogisticRegression, verify
-from linsep.certificates.recheck import Part, chunks
+from linsep.certificates.parts import Part, chunks
 from linsep.data import mapped_vectors, ordered_sum
 from linsep.data.disk import Disk
 from linsep.data.entrance import labels

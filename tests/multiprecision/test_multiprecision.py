@@ -15,8 +15,8 @@ import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
 from linsep.certificates.exact import dual as exact_dual
 from linsep.certificates.exact.coupled import CoupledRows
+from linsep.certificates.parts import Part
 from linsep.certificates.precise import precise_sums
-from linsep.certificates.recheck import Part
 from linsep.errors import SeparableData
 from linsep.exact import budget
 from linsep.exact.decimals import (

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 from linsep import losses
-from linsep.certificates import Part, closing_sums_numpy, from_sums, recheck
+from linsep.certificates import Part, closing_sums_numpy, from_sums, parts
 from linsep.losses import Loss, Multinomial
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -109,7 +109,7 @@ def certificate(part):
         part.penalty,
         fit_intercept=part.fit_intercept,
         tol=part.tol,
-        rows_per_sum=recheck.longest_sum(part.X),
+        rows_per_sum=parts.longest_sum(part.X),
     )
 
 

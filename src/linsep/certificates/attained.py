@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.certificates.curvature.metric import solve_scaled
+from linsep.certificates.curvature.softmax import LARGEST, newton_step
 from linsep.certificates.exact import exact_objective
-from linsep.certificates.metric import solve_scaled
-from linsep.certificates.recheck import Part, score
-from linsep.certificates.softmax_local import LARGEST, newton_step
+from linsep.certificates.parts import Part, score
 from linsep.data.row_access import is_sparse
 from linsep.errors import Refused
 from linsep.losses import Loss, Multinomial

@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from linsep.certificates.closing import from_sums, ridge_certificate
+from linsep.certificates.curvature.certificate import LARGEST, certify_locally, local_certificate
+from linsep.certificates.curvature.cluster import local_certificate_by_sums
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.softmax import softmax_local_certificate
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST, certify_locally, local_certificate
-from linsep.certificates.local_sums import local_certificate_by_sums
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import (
     SMALLEST,
@@ -23,10 +24,9 @@ from linsep.certificates.optimality import (
     preference,
     stronger,
 )
+from linsep.certificates.parts import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.precise import precise_certificate
-from linsep.certificates.recheck import Part, chunks, nothing_to_fit, score, vector_or_default
 from linsep.certificates.softmax import from_softmax_sums
-from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.softmax_precise import precise_coupled_certificate
 from linsep.data import Location
 from linsep.errors import Refused

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from linsep.certificates.curvature.certificate import fits_without_penalty
 from linsep.certificates.exact import exact_objective
-from linsep.certificates.local import fits_without_penalty
 from linsep.certificates.optimality import Optimality, combine, relative
-from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
-from linsep.certificates.relaxed import relaxations
-from linsep.certificates.target_units import target_units
+from linsep.certificates.parts import Part, chunks, score, vector_or_default, weigh
+from linsep.certificates.reductions.relaxed import relaxations
+from linsep.certificates.reductions.target_units import target_units
 from linsep.data import Location, location_of
 from linsep.errors import LinsepError
 from linsep.losses import CoupledLoss, Loss

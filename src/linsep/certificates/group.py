@@ -7,7 +7,7 @@ Lower bound. With v = sum s sigma u x and A = sum s (l*(-u) + u offset), every f
 If l2 = 0 (l1_ratio = 1), all |v_g| <= l1_g is required: all u are multiplied by the largest kappa <= 1 that achieves
 it, and P >= -kappa A, as l* is convex with l*(0) = 0. Features with factor 0 require v_j = 0 exactly, like the
 intercept. Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With
-them, ``unpenalised.feasible_point`` finds u and c for which a point that satisfies all these conditions exactly
+them, ``repaired_dual.feasible_point`` finds u and c for which a point that satisfies all these conditions exactly
 provably exists within c_i of u_i; the conjugates are taken at their largest within c, and v changes by at most the sum
 of s c |x|.
 
@@ -25,11 +25,12 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import SQUARE_UNDERFLOW, BoundedSums
-from linsep.certificates.local import constant_loss, fits_without_penalty
-from linsep.certificates.metric import ROUNDING_FACTOR
+from linsep.certificates.curvature.certificate import constant_loss, fits_without_penalty
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR
+from linsep.certificates.curvature.repaired_dual import feasible_point, largest_conjugates
+from linsep.certificates.curvature.rows import UNDERFLOW, DoubledRows, Rows
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, stronger
-from linsep.certificates.precise import precise_sums
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Part,
     chunks,
     closing_sums_numpy,
@@ -39,8 +40,7 @@ from linsep.certificates.recheck import (
     score,
     weigh,
 )
-from linsep.certificates.rows import UNDERFLOW, DoubledRows, Rows
-from linsep.certificates.unpenalised import feasible_point, largest_conjugates
+from linsep.certificates.precise import precise_sums
 from linsep.interrupts import if_in_time
 from linsep.losses import Loss
 from linsep.penalties import GroupElasticNet
@@ -187,7 +187,7 @@ def _assemble(
 
 
 def _fits_exactly(part: Part, most: float) -> bool:
-    """Return whether an objective of at most ``most`` is zero to working precision, as in ``local.exact_fit``."""
+    """Return whether an objective of at most ``most`` is zero to working precision, as in ``curvature``."""
     assert isinstance(part.loss, Loss)
     if part.loss.recedes:
         return False

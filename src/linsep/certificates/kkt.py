@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.certificates.recheck import Part, chunks, score, vector_or_default, weigh
+from linsep.certificates.parts import Part, chunks, score, vector_or_default, weigh
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import GroupElasticNet
 from linsep.problem import hard_margin

@@ -20,7 +20,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray, dense
 from linsep.certificates.optimality import Optimality, relative
-from linsep.certificates.recheck import Dual, Part, chunks, row_norms, score, vector_or_default
+from linsep.certificates.parts import Dual, Part, chunks, row_norms, score, vector_or_default
 from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit

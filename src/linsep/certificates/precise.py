@@ -21,7 +21,7 @@ import numpy as np
 from linsep.arrays import FloatArray
 from linsep.certificates.closing import BoundedSums, from_sums
 from linsep.certificates.optimality import Optimality
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Dual,
     Part,
     chunks,

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, squares
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Part,
     chunks,
     closing_sums_numpy,
     longest_sum,
     vector_or_default,
 )
+from linsep.certificates.reductions.target_units import target_units
 from linsep.certificates.softmax import softmax_sums_numpy
-from linsep.certificates.target_units import target_units
 from linsep.certificates.verification import recheck_part, verify
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial

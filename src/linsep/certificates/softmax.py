@@ -13,7 +13,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Dual,
     add_up,
     chunks,

@@ -16,8 +16,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.optimality import Optimality
-from linsep.certificates.precise import fsum
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Dual,
     Part,
     add_up,
@@ -26,6 +25,7 @@ from linsep.certificates.recheck import (
     row_norms,
     vector_or_default,
 )
+from linsep.certificates.precise import fsum
 from linsep.certificates.softmax import (
     SHORT,
     Errors,

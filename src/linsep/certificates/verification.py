@@ -26,10 +26,10 @@ from linsep.certificates.claims import (
     is_another_value,
 )
 from linsep.certificates.closing import from_sums
+from linsep.certificates.curvature.certificate import LARGEST, local_certificate
+from linsep.certificates.curvature.softmax import softmax_local_certificate
 from linsep.certificates.exact import ANY, Goal, exact_certificate
 from linsep.certificates.group import group_certificate, repair_dual
-from linsep.certificates.local import LARGEST, local_certificate
-from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import (
     Optimality,
@@ -38,8 +38,7 @@ from linsep.certificates.optimality import (
     nothing_proven,
     preference,
 )
-from linsep.certificates.precise import precise_certificate
-from linsep.certificates.recheck import (
+from linsep.certificates.parts import (
     Part,
     add_sums,
     closing_sums_numpy,
@@ -48,11 +47,12 @@ from linsep.certificates.recheck import (
     nothing_to_fit,
     partition_sums,
 )
-from linsep.certificates.relaxed import relaxations
+from linsep.certificates.precise import precise_certificate
+from linsep.certificates.reductions.loss_factor import loss_factor
+from linsep.certificates.reductions.relaxed import relaxations
+from linsep.certificates.reductions.target_units import target_units
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
-from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.softmax_precise import precise_coupled_certificate
-from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss

@@ -20,7 +20,7 @@ import numpy as np
 from linsep import _kernels, certificates
 from linsep.arrays import FloatArray, IntArray, n_entries
 from linsep.certificates import LossFactor, TargetUnits
-from linsep.certificates.dependence import describe_near_dependence
+from linsep.certificates.curvature.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite

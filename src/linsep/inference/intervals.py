@@ -20,11 +20,11 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.arrays import FloatArray
 from linsep.certificates import Part
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import visit
+from linsep.certificates.curvature.certificate import visit
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.rows import Rows
 from linsep.certificates.optimality import SMALLEST
-from linsep.certificates.recheck import vector_or_default
-from linsep.certificates.rows import Rows
+from linsep.certificates.parts import vector_or_default
 from linsep.data import Block, Memory
 from linsep.inference.results import Coefficient
 from linsep.interrupts import lapack

@@ -9,7 +9,7 @@ The second condition comes from the scale: without it S sigma - sigma sum s u^2/
 value is that of the absolute loss 2 epsilon |r| with the same penalty, whose closing pass encloses it. To make u
 feasible, that pass only shrinks some u, so that sum s u^2 <= 4 S remains true. At the solution
 u = 2 clip(r/sigma, -epsilon, epsilon) satisfies it with equality. Without a penalty, the distance to a nearby u that
-satisfies sum s u x = 0 exactly is bounded, as in ``certificates.unpenalised``.
+satisfies sum s u x = 0 exactly is bounded, as in ``certificates.curvature.repaired_dual``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from linsep.arrays import FloatArray
 from linsep.certificates import Optimality
 from linsep.certificates.closing import ridge_certificate
-from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST
+from linsep.certificates.curvature.certificate import LARGEST
+from linsep.certificates.curvature.kernel_rows import KernelRows
+from linsep.certificates.curvature.repaired_dual import feasible_point, worst_case_bound
 from linsep.certificates.optimality import relative
-from linsep.certificates.unpenalised import feasible_point, worst_case_bound
 from linsep.data import Memory
 from linsep.errors import LinsepError
 from linsep.losses import Absolute, Huber

@@ -15,14 +15,14 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import NamedTuple
 
+from linsep.certificates.curvature.certificate import constant_loss, fits_without_penalty
 from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.exact.dual import Rows
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.penalty import PenaltyTerms
 from linsep.certificates.exact.pointwise import PointwiseRows
-from linsep.certificates.local import constant_loss, fits_without_penalty
 from linsep.certificates.optimality import EXACT_FIT, Optimality
-from linsep.certificates.recheck import Part
+from linsep.certificates.parts import Part
 from linsep.exact.budget import OverBudget
 from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss
@@ -90,7 +90,7 @@ def _terms_of(part: Part) -> PenaltyTerms:
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:
-    """Return whether the objective in internal units is zero to working precision, as in ``local.exact_fit``.
+    """Return whether the objective in internal units is zero to working precision, as in ``curvature``.
 
     It must be at most what the rounding of scores can produce from 0, and at most tol times a tiny fraction of the loss
     of the best constant model.

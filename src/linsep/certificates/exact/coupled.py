@@ -12,7 +12,7 @@ import numpy as np
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.certificates.exact.losses import ZERO_INTERVAL, Interval, exact_coupled_loss
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
-from linsep.certificates.recheck import Dual, score
+from linsep.certificates.parts import Dual, score
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.solution import Explicit

@@ -26,7 +26,7 @@ from linsep.certificates.exact.dual import (
     without_residual,
 )
 from linsep.certificates.exact.losses import Interval
-from linsep.certificates.recheck import Dual
+from linsep.certificates.parts import Dual
 from linsep.penalties import ElasticNet, GroupElasticNet
 
 #: Relative accuracy of an enclosed norm, in bits.

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.arrays import FloatArray, dense
-from linsep.certificates.recheck import vector_or_default
+from linsep.certificates.parts import vector_or_default
 from linsep.exact.dyadic import Dyadic
 
 #: Entries of X converted to integers at a time.

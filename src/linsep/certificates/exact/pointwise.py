@@ -15,7 +15,7 @@ import numpy as np
 from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.exact.losses import ZERO_INTERVAL, Interval, exact_loss
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
-from linsep.certificates.recheck import Dual, dual_point, score, vector_or_default, zero_interval
+from linsep.certificates.parts import Dual, dual_point, score, vector_or_default, zero_interval
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Loss, Scaled, zero_margin
 from linsep.problem.closing_rows import score_share

@@ -1,4 +1,4 @@
-"""The local certificate of the multinomial loss (see ``local`` for the argument).
+"""The local certificate of the multinomial loss (see ``certificate`` for the argument).
 
 The unknowns are the k columns of W, stacked. The Hessian of a row in its scores is diag(p) - p p', the variance under
 p: its quadratic form is min_a sum_c p_c (v_c - a)^2. Changing the scores by t multiplies each p_c by at least exp(-2
@@ -39,8 +39,8 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.certificates.dependence import independent_columns
-from linsep.certificates.metric import (
+from linsep.certificates.curvature.dependence import independent_columns
+from linsep.certificates.curvature.metric import (
     ROUNDING_FACTOR,
     Metric,
     bound,
@@ -49,9 +49,7 @@ from linsep.certificates.metric import (
     smallest_eigenvalue,
     solve_scaled,
 )
-from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import Part, vector_or_default
-from linsep.certificates.rows import (
+from linsep.certificates.curvature.rows import (
     TINY,
     UNDERFLOW,
     Rows,
@@ -60,6 +58,8 @@ from linsep.certificates.rows import (
     product_error,
     row_curvatures,
 )
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.parts import Part, vector_or_default
 from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem.closing_rows import ROUNDOFF

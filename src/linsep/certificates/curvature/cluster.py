@@ -1,7 +1,7 @@
 """The local certificate for rows on a cluster, from sums over rows only.
 
-``local`` gives the argument, and stores some numbers per row. Here two rounds suffice, and the size of the results does
-not grow with the number of rows:
+``certificate`` gives the argument, and stores some numbers per row. Here two rounds suffice, and the size of the
+results does not grow with the number of rows:
 
 1. the objective and its gradient g, bounds on their rounding errors, and H = lam I_w + sum h x~ x~';
 2. with T from H, T'HT close to the identity: the sum of eta_i |T'x~_i| over the rows, where eta_i bounds the rounding
@@ -20,17 +20,17 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reach
-from linsep.certificates.local import coefficient_distance
-from linsep.certificates.metric import (
+from linsep.certificates.curvature.certificate import coefficient_distance
+from linsep.certificates.curvature.kernel_rows import absolute_sums, padded_root, row_reach
+from linsep.certificates.curvature.metric import (
     ROUNDING_FACTOR,
     Metric,
     gram_loss,
     inverse_root,
     smallest_eigenvalue,
 )
+from linsep.certificates.curvature.rows import TINY, UNDERFLOW, Evaluation, row_curvatures
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.rows import TINY, UNDERFLOW, Evaluation, row_curvatures
 from linsep.data import Block
 from linsep.losses import Loss
 from linsep.problem import Problem

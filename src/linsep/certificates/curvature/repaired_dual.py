@@ -23,10 +23,10 @@ import math
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray
-from linsep.certificates.dependence import independent_columns
-from linsep.certificates.metric import ROUNDING_FACTOR, Metric
-from linsep.certificates.recheck import Dual, dual_point, weigh
-from linsep.certificates.rows import UNDERFLOW, Rows, row_curvatures
+from linsep.certificates.curvature.dependence import independent_columns
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR, Metric
+from linsep.certificates.curvature.rows import UNDERFLOW, Rows, row_curvatures
+from linsep.certificates.parts import Dual, dual_point, weigh
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 

@@ -13,7 +13,8 @@ and e_2 of summation, in the norm of H^-1
     |g| <= |z| + |E g - L z|/sqrt(kappa) + |eta/sqrt(h)| + |E e_2|/sqrt(kappa).
 
 The third term holds because sqrt(h) x~ H^-1 x~' sqrt(h) is bounded by a projection. The proof for general curvature
-(``local``) needs the distances of all rows, n d^2 operations, and an eigenvalue. Here H is formed and factorised once.
+(``certificate``) needs the distances of all rows, n d^2 operations, and an eigenvalue. Here H is formed and factorised
+once.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import numpy as np
 import scipy.linalg
 
 from linsep.arrays import FloatArray
-from linsep.certificates.metric import ROUNDING_FACTOR
-from linsep.certificates.rows import TINY, Evaluation, Rows
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR
+from linsep.certificates.curvature.rows import TINY, Evaluation, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.optimality import SMALLEST, Optimality
-from linsep.certificates.recheck import Part
+from linsep.certificates.parts import Part
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss, Loss

@@ -27,7 +27,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.certificates.optimality import Optimality, relative
-from linsep.certificates.recheck import Part
+from linsep.certificates.parts import Part
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, Loss, Scaled
 from linsep.penalties import ElasticNet

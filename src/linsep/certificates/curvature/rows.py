@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import BoolArray, FloatArray, IntArray, dense
-from linsep.certificates.metric import (
+from linsep.certificates.curvature.metric import (
     ROUNDING_FACTOR,
     Metric,
     gram_loss,
@@ -18,7 +18,7 @@ from linsep.certificates.metric import (
     inverse_root,
     smallest_eigenvalue,
 )
-from linsep.certificates.recheck import weigh
+from linsep.certificates.parts import weigh
 from linsep.exact.sliced import product, scaled_product, two_sum
 from linsep.interrupts import check, dense_product, lapack
 from linsep.losses import Loss

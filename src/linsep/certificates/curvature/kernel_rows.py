@@ -1,6 +1,6 @@
 """Rows of the local certificate, in memory or on disk, summed block by block by kernels.
 
-This is the compiled counterpart of ``rows.py`` and ``local.py``, used for the certificate of a fit; ``verify`` uses
+This is the compiled counterpart of ``rows`` and ``certificate``, used for the certificate of a fit; ``verify`` uses
 those. The loss is still evaluated by the formulas of ``losses/``; the kernels only multiply rows. A rounding bound
 needs sum |x_ij| v_i only approximately: by the Cauchy-Schwarz inequality it is at most sqrt(sum v x^2 sum v).
 """
@@ -13,9 +13,9 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.arrays import FloatArray
-from linsep.certificates.metric import ROUNDING_FACTOR, Metric
-from linsep.certificates.recheck import vector_or_default
-from linsep.certificates.rows import UNDERFLOW, Evaluation, Rows, product_error
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR, Metric
+from linsep.certificates.curvature.rows import UNDERFLOW, Evaluation, Rows, product_error
+from linsep.certificates.parts import vector_or_default
 from linsep.data import Block, Dataset
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error

@@ -28,8 +28,8 @@ import numpy as np
 import scipy.linalg
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
-from linsep.certificates.metric import Metric
-from linsep.certificates.rows import Rows, stacked_qr
+from linsep.certificates.curvature.metric import Metric
+from linsep.certificates.curvature.rows import Rows, stacked_qr
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF

@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 
 from linsep.arrays import FloatArray
-from linsep.certificates.dependence import proven_metric
-from linsep.certificates.metric import ROUNDING_FACTOR, Metric, bound
+from linsep.certificates.curvature.dependence import proven_metric
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR, Metric, bound
+from linsep.certificates.curvature.quadratic import parabola_drop
+from linsep.certificates.curvature.repaired_dual import repaired_bound
+from linsep.certificates.curvature.rows import DoubledRows, Evaluation, Rows, row_curvatures
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
-from linsep.certificates.quadratic import parabola_drop
-from linsep.certificates.recheck import Dual, Part, weigh
-from linsep.certificates.rows import DoubledRows, Evaluation, Rows, row_curvatures
-from linsep.certificates.unpenalised import repaired_bound
+from linsep.certificates.parts import Dual, Part, weigh
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet

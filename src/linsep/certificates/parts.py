@@ -1,4 +1,6 @@
-"""The sums of the closing pass in plain numpy, which ``verify`` uses instead of the kernels.
+"""A subproblem with its claimed solution (``Part``), and the sums of its closing pass in plain numpy.
+
+``verify`` uses them instead of the kernels.
 
 Written for independence and clarity, not for speed. Rows are read in chunks of bounded memory and converted to float64;
 dense and CSR rows give the same sums up to rounding.

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep.arrays import FloatArray
+from linsep.certificates.curvature.rows import UNDERFLOW
 from linsep.certificates.optimality import Optimality, enclose, exact_zero
-from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
