@@ -72,6 +72,17 @@ def test_the_page_about_the_architecture_lists_the_layers_that_are_checked():
     assert ["__main__", *layers] == re.findall(r'"(.*?)"', checked[1])
 
 
+def test_the_map_of_the_certificates_names_every_module():
+    folders = {path.parent for path in (SOURCE / "certificates").rglob("__init__.py")}
+    for folder in folders:
+        text = importlib.import_module(
+            ".".join(("linsep", *folder.relative_to(SOURCE).parts))
+        ).__doc__
+        names = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+        names |= {path.name for path in folders if path.parent == folder}
+        assert names <= set(re.findall(r"``(\w+)``", text)), folder.name
+
+
 def test_a_data_back_end_is_seven_methods():
     """Facts are attributes; everything else a data set offers is derived from these methods."""
     assert Dataset.__abstractmethods__ == {

@@ -14,7 +14,7 @@ columns. Nothing here needs to be trusted: the bound is evaluated at whatever po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -114,13 +114,10 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
     yield stored, rows.evaluate(stored)
     if rows.n * rows.k * float(target.active.sum()) > _LARGEST:
         return
-    starts = [stored, *rows.slopes()]
-    for start in starts:
-        yield from _correct(rows, start, target, _step)
+    for start in (stored, *rows.slopes()):
+        yield from _correct(rows, start, target)
     if isinstance(rows, CoupledRows) or not worthwhile(rows.n, int(target.active.sum())):
         return
-    for start in starts:
-        yield from _correct(rows, start, target, _step_in_decimals)
     if rows.formula.curved:
         for point in _newton(rows, target):
             yield point, _evaluate(rows, point)
@@ -133,9 +130,7 @@ def _evaluate(rows: Rows, point: Point) -> Any:
     return rows.evaluate(point)
 
 
-def _correct(
-    rows: Any, point: Point, target: Target, next_step: Callable[..., Point | None]
-) -> Iterator[tuple[Point, Any]]:
+def _correct(rows: Rows, point: Point, target: Target) -> Iterator[tuple[Point, Any]]:
     """Yield the point and its successive corrections, as long as each reduces the distance of v from its target 10x."""
     point = rows.snap_to_ends(point)
     sums = _evaluate(rows, point)
@@ -145,7 +140,7 @@ def _correct(
         miss = target.miss(sums.gradient())
         far = float(np.abs(miss).max(initial=0.0))
         closer = far <= before / 10 and 0.0 < far < np.inf
-        step = next_step(rows, point, target, miss) if closer else None
+        step = _step(rows, point, target, miss) if closer else None
         if step is None:
             return
         point, before = step, far
@@ -169,26 +164,6 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
     cut = S > max(B.shape) * np.finfo(float).eps * S[0]
     y = U[:count, cut] @ ((Vt[cut] @ (miss / scale)) / S[cut])
     return rows.move(point, y, factors) if np.isfinite(y).all() else None
-
-
-def _step_in_decimals(
-    rows: PointwiseRows, point: Point, target: Target, miss: FloatArray
-) -> Point | None:
-    """Compute the step of ``_step`` with 140 digits, for columns that are indistinguishable in float64."""
-    h, s = rows.room(point), rows.s * rows.factor
-    dense = rows.dense()[:, target.active[:, 0]]
-    with many_digits(2 * DIGITS):
-        count_work(multiply_adds(*dense.shape))
-        units = powers_of_two(np.abs(dense).max(axis=0, initial=0.0))
-        X = decimals(dense) * units
-        H = gram(X, decimals(h) * decimals(s))
-        if rows.loss.smooth:
-            H = H + np.diag(decimals(target.ridge()) * units * units)
-        L = cholesky(H)
-        y = X @ backward(L, forward(L, decimals(miss) * units))
-        moved = decimals(h) * decimals(rows.sigma) * y
-        pieces = list(_pieces(moved))
-    return point.plus(*pieces) if all(np.isfinite(piece).all() for piece in pieces) else None
 
 
 def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
