@@ -22,14 +22,8 @@ from linsep import _kernels
 from linsep.arrays import FloatArray
 from linsep.certificates.curvature.certificate import coefficient_distance
 from linsep.certificates.curvature.kernel_rows import absolute_sums, padded_root, row_reach
-from linsep.certificates.curvature.metric import (
-    ROUNDING_FACTOR,
-    Metric,
-    gram_loss,
-    inverse_root,
-    smallest_eigenvalue,
-)
-from linsep.certificates.curvature.rows import TINY, UNDERFLOW, Evaluation, row_curvatures
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR, Metric, proven_root
+from linsep.certificates.curvature.rows import UNDERFLOW, Evaluation, row_curvatures
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.data import Block
 from linsep.losses import Loss
@@ -48,8 +42,9 @@ def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -
     sums = data.sum(rows.add_first_round, rows.length, reads=())
     at, H = _evaluation(problem, rows, sums)
     drop, distance = math.inf, math.inf
-    metric = _metric(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
-    if metric is not None:
+    root = proven_root(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
+    if root is not None:
+        metric = Metric(root[0], np.arange(size), root[1], True)
         drop, distance = _excess_bound(problem, rows, at, metric)
     return enclose(
         *(at.primal, at.primal - drop, at.rounding),
@@ -119,15 +114,6 @@ def _evaluation(problem: Problem, rows: _RowsAt, sums: FloatArray) -> tuple[Eval
     full = np.ascontiguousarray(full[:size, :size])
     full[np.diag_indices(data.d)] += problem.lam
     return at, full
-
-
-def _metric(H: FloatArray, chain: float) -> Metric | None:
-    """Return a norm in which H is close to the identity; None if H is not proven positive definite."""
-    T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
-    if T is None:
-        return None
-    floor = smallest_eigenvalue(T.T @ (H @ T), gram_loss(T, H, chain))
-    return Metric(T, np.arange(len(H)), floor, True) if floor > 0.0 else None
 
 
 def _excess_bound(

@@ -64,15 +64,21 @@ class Dependence:
         return vanishes(block, (self.own, *self.factors))
 
 
-def proven_metric(part: Rows, h: FloatArray, counts: BoolArray) -> Metric | None:
+def proven_metric(
+    part: Rows, h: FloatArray, counts: BoolArray, every: Rows | None = None
+) -> Metric | None:
     """Return a norm in which lam I_w + sum h x~ x~' is proven positive definite; None if the proof fails.
 
-    Without a penalty, columns that are exact combinations of others on the rows that count are left out.
+    Without a penalty, columns are left out that are exact combinations of others on all rows that count: those of
+    ``part`` in ``counts`` or with h > 0 or, if ``part`` has only some of the rows, those of ``every`` in ``counts``,
+    which must include the rows with h > 0.
     """
     metric = part.metric(h)
     if metric is not None or part.lam > 0.0:
         return metric
-    columns = independent_columns(part, counts | (h > 0.0))
+    if every is None:
+        every, counts = part, counts | (h > 0.0)
+    columns = independent_columns(every, counts)
     return part.metric(h, columns) if len(columns) < part.size else None
 
 

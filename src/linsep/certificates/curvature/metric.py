@@ -15,13 +15,16 @@ import numpy as np
 import scipy.linalg
 
 from linsep.arrays import FloatArray, IntArray
-from linsep.interrupts import lapack
+from linsep.interrupts import dense_product, lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
 #: Radii to try, in units of mu.
 _RADII = (4.0, 16.0, 64.0)
 #: If T'HT is this close to the identity, the distance alone bounds its smallest eigenvalue.
 _CLOSE = 0.25
+#: Smallest curvature of a row, and of a column, for which sums of products do not underflow: for all larger h and H_jj,
+#: the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding error of H_jj.
+TINY = 1e-200
 #: Factor that covers the few roundings of sums and square roots of quantities that are themselves bounds.
 ROUNDING_FACTOR = 1.0 + 1e-9
 
@@ -137,6 +140,18 @@ def smallest_eigenvalue(G: FloatArray, lost: float) -> float:
     except np.linalg.LinAlgError:
         return 0.0
     return candidate - lost
+
+
+def proven_root(H: FloatArray, chain: float) -> tuple[FloatArray, float] | None:
+    """T with T'HT close to the identity, and a lower bound > 0 on the smallest eigenvalue of T'HT; None if not proven.
+
+    The entries of H are sums with relative error ``chain``, as in ``gram_loss``.
+    """
+    T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
+    if T is None:
+        return None
+    floor = smallest_eigenvalue(dense_product(T.T, dense_product(H, T)), gram_loss(T, H, chain))
+    return (T, floor) if floor > 0.0 else None
 
 
 def bound(mu: float, kappa_at: Callable[[float], float]) -> tuple[float, float] | None:

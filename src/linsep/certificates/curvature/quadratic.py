@@ -25,8 +25,8 @@ import numpy as np
 import scipy.linalg
 
 from linsep.arrays import FloatArray
-from linsep.certificates.curvature.metric import ROUNDING_FACTOR
-from linsep.certificates.curvature.rows import TINY, Evaluation, Rows
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR, TINY
+from linsep.certificates.curvature.rows import Evaluation, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 

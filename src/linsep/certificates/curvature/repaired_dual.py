@@ -22,9 +22,9 @@ import math
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray
-from linsep.certificates.curvature.dependence import independent_columns
-from linsep.certificates.curvature.metric import ROUNDING_FACTOR, Metric
+from linsep.arrays import FloatArray
+from linsep.certificates.curvature.dependence import proven_metric
+from linsep.certificates.curvature.metric import ROUNDING_FACTOR
 from linsep.certificates.curvature.rows import UNDERFLOW, Rows, row_curvatures
 from linsep.certificates.parts import Dual, dual_point, weigh
 from linsep.losses import Loss
@@ -84,7 +84,7 @@ def _move_to_feasible(
     free = np.flatnonzero((room > 0.0) & (part.weight > 0.0))
     inner = part.take(free) if len(free) < len(u) else part
     counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
-    metric = _metric(part, inner, row_curvatures(inner.weight, room[free]), counts)
+    metric = proven_metric(inner, row_curvatures(inner.weight, room[free]), counts, part)
     if metric is None:
         return None  # rho may have a component that no row with room can correct
     for _ in range(_REFINEMENTS):
@@ -104,15 +104,6 @@ def _move_to_feasible(
     left = np.minimum(u - low, high - u)  # remaining room after the changes to u
     inside = (c <= left / ROUNDING_FACTOR)[part.weight > 0.0].all()
     return (u, c) if inside else None
-
-
-def _metric(part: Rows, inner: Rows, h: FloatArray, counts: BoolArray) -> Metric | None:
-    """Return a norm in which M is proven positive definite on columns that span the others on the rows that count."""
-    metric = inner.metric(h)
-    if metric is not None:
-        return metric
-    columns = independent_columns(part, counts)
-    return inner.metric(h, columns) if len(columns) < part.size else None
 
 
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,10 +12,12 @@ import numpy as np
 from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.certificates.curvature.metric import (
     ROUNDING_FACTOR,
+    TINY,
     Metric,
     gram_loss,
     inverse_factor,
     inverse_root,
+    proven_root,
     smallest_eigenvalue,
 )
 from linsep.certificates.parts import weigh
@@ -32,9 +34,6 @@ _QR_ROWS = 1024
 _SHORT = 512
 #: X'X is accurate enough if it proves this fraction of the curvature.
 _GRAM_FLOOR = 0.9
-#: Smallest curvature of a row, and of a column, for which sums of products do not underflow: for all larger h and H_jj,
-#: the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding error of H_jj.
-TINY = 1e-200
 #: Largest number of multiply-adds in the product of the rows with T for which doubled precision is used.
 DOUBLED_WORK = 4e8
 #: Largest error of a product that underflows.
@@ -134,12 +133,9 @@ class Rows:
         """
         columns = np.arange(self.size) if columns is None else columns
         H = self.gram(h)[np.ix_(columns, columns)]
-        T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
-        if T is not None:
-            G = dense_product(T.T, dense_product(H, T))
-            floor = smallest_eigenvalue(G, gram_loss(T, H, self.chain))
-            if floor >= _GRAM_FLOOR:
-                return Metric(self._embed(T, columns), columns, floor, True)
+        found = proven_root(H, self.chain)
+        if found is not None and found[1] >= _GRAM_FLOOR:
+            return Metric(self._embed(found[0], columns), columns, found[1], True)
         T = inverse_factor(self.factor(h, columns))
         if T is None:
             return None

@@ -42,15 +42,13 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.certificates.curvature.dependence import independent_columns
 from linsep.certificates.curvature.metric import (
     ROUNDING_FACTOR,
+    TINY,
     Metric,
     bound,
-    gram_loss,
-    inverse_root,
-    smallest_eigenvalue,
+    proven_root,
     solve_scaled,
 )
 from linsep.certificates.curvature.rows import (
-    TINY,
     UNDERFLOW,
     Rows,
     dense_chunks,
@@ -221,14 +219,12 @@ def _proven_root(
     H = at.H.reshape(k * size, k * size)
 
     def proven(left: IntArray) -> tuple[FloatArray, float] | None:
-        part = H[np.ix_(left, left)]
-        T = inverse_root(part) if np.diagonal(part).min(initial=1.0) > TINY else None
-        if T is None:
+        root = proven_root(H[np.ix_(left, left)], chain)
+        if root is None:
             return None
-        floor = smallest_eigenvalue(T.T @ (part @ T), gram_loss(T, part, chain))
-        whole = np.zeros((k * size, T.shape[1]))
-        whole[left] = T
-        return (whole, floor) if floor > 0.0 else None
+        whole = np.zeros((k * size, root[0].shape[1]))
+        whole[left] = root[0]
+        return whole, root[1]
 
     if lam > 0.0:
         return proven(everything.ravel()[: k * size - int(fit_intercept)])
@@ -311,10 +307,10 @@ def _bound_along(
         for rows, block in dense_chunks(X, fit_intercept):
             A = (block - at.shift)[:, columns]
             G += A.T @ (h[rows][:, None] * A)
-        T = inverse_root(G) if np.diagonal(G).min(initial=1.0) > TINY else None
-        least = 0.0 if T is None else smallest_eigenvalue(T.T @ (G @ T), gram_loss(T, G, chain))
-        if T is None or not least > 0.0:
+        root = proven_root(G, chain)
+        if root is None:
             return None
+        T, least = root
         metric, floor = Metric(T, columns, least, True), min(floor, least)
         mu_squared += metric.dual_norm(g[c], error[c]) ** 2 * ROUNDING_FACTOR
         for rows, block in dense_chunks(X, fit_intercept):
