@@ -143,7 +143,9 @@ def test_names_are_quoted_in_sql(hostile, capsys):
 
 def test_the_numeric_part_and_its_columns(tables, capsys):
     """What ``export --numeric`` takes is what ``convert --like`` writes."""
-    assert main(["export", "m.linsep", "--to", "python"]) == 4
+    Path("levels.csv").write_text("c,y\n" + "a,no\nb,yes\na,no\nb,yes\nb,no\n" * 4)
+    assert main(["fit", "levels.csv", "-t", "y", *FAST, "-o", "levels.linsep"]) == 0
+    assert main(["export", "levels.linsep", "--to", "onnx", "-o", "m.onnx"]) == 4
     assert "--numeric" in capsys.readouterr().err
     assert main(["export", "m.linsep", "--to", "python", "--numeric", "-o", "s.py", "-q"]) == 0
     assert main(["convert", "u.csv", "u.npz", "-t", "y", "--like", "m.linsep", "-q"]) == 0

@@ -12,10 +12,9 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from linsep import Encoder, LinearClassifier, LinearRegressor, LogisticRegression, export
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression, export
 from linsep.errors import BadInput, Refused
 
 X, Y = load_iris(return_X_y=True)
@@ -217,38 +216,6 @@ def test_null_in_sql(engine):
     assert score is None and label is None and p == [None, None]
 
 
-FRAME = pa.table(
-    {
-        "age": [31.0, 58.0, None, 40.0, 22.0, 67.0, 45.0, 33.0],
-        "ci'ty": ["Oslo", "Ro'me", "Oslo", None, "Ro'me", " Oslo", "Lima", "Bern"],
-        'mem"ber': [True, False, True, None, False, False, True, True],
-        "same": [1.0] * 8,
-    }
-)
-LABELS = [0, 1, 0, 0, 1, 1, 0, 1]
-
-
-@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
-@pytest.mark.parametrize("standardise", [False, True])
-def test_sql_with_an_encoder(engine, standardise):
-    model = make_pipeline(Encoder(standardise=standardise), LogisticRegression()).fit(FRAME, LABELS)
-    new = FRAME.to_pylist()
-    new += [
-        {"age": None, "ci'ty": "Paris", 'mem"ber': None, "same": 7.0},
-        {"age": 1e3, "ci'ty": None, 'mem"ber': False, "same": None},
-    ]
-    columns = list(new[0])
-    types = ["DOUBLE PRECISION", "VARCHAR", "BOOLEAN", "DOUBLE PRECISION"]
-    query = export.sql(model, 'odd "table" name', key="row id")
-    found = run_sql(engine, columns, [list(row.values()) for row in new], query, types)
-    frame = pa.Table.from_pylist(new)
-    np.testing.assert_allclose(
-        [row[0] for row in found], model.decision_function(frame), rtol=1e-12, atol=1e-12
-    )
-    assert [row[1] for row in found] == model.predict(frame).tolist()
-    np.testing.assert_allclose([row[2:] for row in found], model.predict_proba(frame), rtol=1e-12)
-
-
 def test_many_columns_in_sql():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((60, 300))
@@ -292,15 +259,6 @@ def test_scikit_learn(model):
 
 
 def test_what_has_no_export():
-    encoded = make_pipeline(Encoder(), LogisticRegression()).fit(FRAME, LABELS)
-    for write in (export.python, export.c, export.onnx, export.to_sklearn):
-        with pytest.raises(Refused, match=r"numeric part of a model only; export model\[-1\]"):
-            write(encoded)
-    texts = make_pipeline(Encoder(types={"ci'ty": "text"}, hash_size=16), LogisticRegression()).fit(
-        FRAME, LABELS
-    )
-    with pytest.raises(Refused, match="encoded as text, which portable SQL cannot express"):
-        export.sql(texts, "t")
     with pytest.raises(Refused, match="A StandardScaler cannot be exported"):
         export.sql(StandardScaler().fit(X), "t")
     with pytest.raises(BadInput, match="NUL"):

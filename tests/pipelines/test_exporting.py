@@ -275,6 +275,67 @@ def test_levels_texts_and_gaps(case, several, tmp_path):
         everywhere(model, new, tmp_path)
 
 
+TOWNS = ["Oslo", "Ro'me", "Oslo", None, "Ro'me", " Oslo", "Lima", "Bern"]
+PEOPLE = pd.DataFrame(
+    {
+        "age": [31.0, 58.0, None, 40.0, 22.0, 67.0, 45.0, 33.0],
+        "ci'ty": pd.Series(TOWNS, dtype=object),
+        'mem"ber': pd.Series([True, False, True, None, False, False, True, True], dtype=object),
+        "same": [1.0] * 8,
+        "zip": [1, 2, 1, 1, 2, 2, 1, 3],
+    }
+)
+STRANGERS = pd.DataFrame(
+    {
+        "age": [None, 1e3, 50.0],
+        "ci'ty": ["Paris", None, "Oslo \t"],
+        'mem"ber': [None, False, True],
+        "same": [7.0, None, 1.0],
+        "zip": [9, 1, 2],
+    }
+)
+
+
+@pytest.mark.parametrize("settings", [{"standardise": True}, {"min_count": 2}, {"min_count": 9}])
+@pytest.mark.parametrize("several", [False, True])
+def test_the_encoder_of_linsep(settings, several, tmp_path):
+    y = np.arange(8) % 3 if several else [0, 1, 0, 0, 1, 1, 0, 1]
+    model = make_pipeline(Encoder(**settings), LogisticRegression()).fit(PEOPLE, y)
+    for rows in (PEOPLE, STRANGERS):
+        agree(model, rows, by_python(model, rows))
+        agree(model, rows, by_c(model, rows, tmp_path))
+        # TRIM in SQL strips spaces only
+        spaced = rows.assign(**{"ci'ty": rows["ci'ty"].str.replace("\t", " ")})
+        for engine in ("sqlite", "duckdb"):
+            agree(model, rows, by_sql(model, spaced, engine))
+
+
+def test_numbers_and_levels_of_the_encoder(tmp_path):
+    y = [0, 1, 0, 0, 1, 1, 0, 1]
+    numbers = PEOPLE[["age", 'mem"ber', "zip"]]
+    model = make_pipeline(Encoder(), LogisticRegression()).fit(numbers, y)
+    agree(model, numbers, by_onnx(model, numbers))
+    coded = make_pipeline(Encoder(types={"zip": "category"}), LogisticRegression()).fit(numbers, y)
+    agree(coded, numbers, by_python(coded, numbers))
+    scaled = make_pipeline(Encoder(), StandardScaler(), LogisticRegression()).fit(numbers, y)
+    agree(scaled, numbers, by_python(scaled, numbers))
+    agree(scaled, numbers, by_sql(scaled, numbers, "sqlite"))
+
+
+def test_what_the_encoder_cannot_export():
+    y = [0, 1, 0, 0, 1, 1, 0, 1]
+    model = make_pipeline(Encoder(), LogisticRegression()).fit(PEOPLE, y)
+    with pytest.raises(Refused, match=r"cannot strip the blanks.*\"ci'ty\"; export model\[-1\]"):
+        export.onnx(model)
+    with pytest.raises(Refused, match=r"numeric part of a model only; export model\[-1\]"):
+        export.to_sklearn(model)
+    texts = make_pipeline(Encoder(types={"ci'ty": "text"}, hash_size=16), LogisticRegression())
+    texts.fit(PEOPLE, y)
+    for write in (export.python, export.c, export.onnx, lambda model: export.sql(model, "t")):
+        with pytest.raises(Refused, match="encoded as text, which cannot be exported"):
+            write(texts)
+
+
 def test_other_models_and_a_frame_of_numbers(tmp_path):
     for model, y in ((LinearSVC(), Y), (LinearRegressor(), NUMBERS[:, 0])):
         everywhere(make_pipeline(StandardScaler(), model).fit(NUMBERS, y), NUMBERS, tmp_path)
@@ -460,7 +521,9 @@ def test_what_has_no_export_names_the_step_and_the_remedy():
     agree(highest, NUMBERS, by_python(highest, NUMBERS))
     agree(highest, NUMBERS, by_onnx(highest, NUMBERS))
     X, y = frame()
-    twice = make_pipeline(Encoder(), MaxAbsScaler(), LogisticRegression()).fit(X, y)
-    with pytest.raises(Refused, match="An Encoder followed by MaxAbsScaler"):
-        export.python(twice)
     assert formula(make_pipeline(columns(), LogisticRegression()).fit(X, y)).texts == [2, 3]
+
+
+def test_the_constant_of_polynomials_inside_a_norm(tmp_path):
+    model = make_pipeline(PolynomialFeatures(2), Normalizer("l1"), LogisticRegression())
+    everywhere(model.fit(NUMBERS, Y), NUMBERS, tmp_path)

@@ -7,11 +7,11 @@ exporting Python version. A vocabulary needs only the characters that occur in i
 from __future__ import annotations
 
 import functools
+import math
 import unicodedata
 from collections.abc import Callable, Iterator
 
 from linsep.errors import Refused
-from linsep.export.c_terms import c_string
 from linsep.export.formula import Document, Formula
 from linsep.pipelines.texts import DEFAULT_PATTERN, Analysis
 
@@ -62,7 +62,7 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
         *(_KINDS[analysis.kind], _PATTERNS.get(analysis.pattern, 1), low, high, grow, int(sigma)),
         int(analysis.accents == "ascii"),
         *(words.width if hashed else 0, int(words.signed), int(words.binary)),
-        *(int(words.sublinear), _NORMS[words.norm], float(document.other).hex()),
+        *(int(words.sublinear), _NORMS[words.norm], c_number(document.other)),
     ]
     counts = [len(folded), len(stop), len(entries)]
     arrays = [
@@ -71,8 +71,8 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
         ("char *const", "stop", [c_string(word) for word in stop]),
         ("char *const", "terms", [] if hashed else [c_string(terms[at]) for at, _, _ in entries]),
         ("uint32_t", "places", [str(at) for at, _, _ in entries] if hashed else []),
-        ("double", "factor", [float(factor).hex() for _, factor, _ in entries]),
-        ("double", "weights", [float(w).hex() for *_, row in entries for w in row]),
+        ("double", "factor", [c_number(factor) for _, factor, _ in entries]),
+        ("double", "weights", [c_number(w) for *_, row in entries for w in row]),
     ]
     lines = [
         f"static const {kind} {table}_{what}[] = {{{', '.join(items) or '0'}}};"
@@ -146,6 +146,21 @@ def _ranges(holds: Callable[[str], bool]) -> list[tuple[int, int]]:
             else:
                 found.append((code, code))
     return found
+
+
+def c_number(x: float) -> str:
+    """Write a number as a C literal without rounding."""
+    return "NAN" if math.isnan(x) else float(x).hex()
+
+
+def c_string(text: str) -> str:
+    r"""Write a C string literal; quotes, backslashes, ``?`` (trigraphs) and all but printable ASCII become octal."""
+    out = []
+    for byte in text.encode():
+        char = chr(byte)
+        plain_char = 32 <= byte < 127 and char not in '"\\?'
+        out.append(char if plain_char else f"\\{byte:03o}")
+    return '"' + "".join(out) + '"'
 
 
 _C = r"""

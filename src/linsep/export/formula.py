@@ -24,11 +24,11 @@ from linsep.pipelines.expressions import (
     Lookup,
     children,
     columns_of,
+    looks_up_texts,
     text_columns,
 )
 from linsep.pipelines.steps import apply_step
 from linsep.pipelines.texts import Word, Words, reads_texts
-from linsep.tables import Encoder
 
 #: A scaling is folded into the coefficients if |centre| is at most this many times its divisor; folding then loses at
 #: most six bits.
@@ -48,7 +48,7 @@ class Table:
     @property
     def of_texts(self) -> bool:
         """Whether the keys are texts."""
-        return any(isinstance(key, str) for key in self.keys)
+        return looks_up_texts(self.x, self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,6 @@ class Formula:
     link: str | None
     tables: list[Table] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
-    encoder: Encoder | None = None
 
     @property
     def plain(self) -> bool:
@@ -113,6 +112,15 @@ class Formula:
         return sorted(found)
 
 
+class Writer:
+    """Base of the writers of one language: each kind of expression has a method, such as ``_column``."""
+
+    def write(self, x: Expression, key: bool = False) -> str:
+        """Write an expression; a ``key`` is looked up in a table, and not converted to a number."""
+        written: str = getattr(self, f"_{type(x).__name__.lower()}")(x, key)
+        return written
+
+
 def formula(model: Any) -> Formula:
     """Return the formula of a fitted linsep model, or of a pipeline that ends in one, with affine steps folded in."""
     opened = take_apart(model)
@@ -126,18 +134,10 @@ def formula(model: Any) -> Formula:
     W = np.atleast_2d(dense_coef(model)).astype(np.float64)
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     classes = model.classes_.tolist() if hasattr(model, "classes_") else None
-    encoder = None
-    if steps is not None and type(steps[0]) is Encoder:
-        if len(steps.steps) > 1:
-            raise Refused(
-                f"An Encoder followed by {type(steps[1]).__name__} cannot be exported; use Encoder(standardise=True) "
-                "and no further step."
-            )
-        encoder, steps = steps[0], None
     names = _input_names(model if steps is None else steps, W.shape[1])
     inputs = _columns(names)
     if steps is None:
-        return Formula(inputs, W, b, names, classes, _link(model), encoder=encoder)
+        return Formula(inputs, W, b, names, classes, _link(model))
     features = apply_step(steps, inputs)
     if len(features) != W.shape[1]:
         raise Refused(
@@ -145,17 +145,6 @@ def formula(model: Any) -> Formula:
         )
     terms, W, b, tables, documents = fold(features, W, b)
     return Formula(terms, W, b, names, classes, _link(model), tables, documents)
-
-
-def plain(model: Any, what: str) -> Formula:
-    """Return the formula of a model with numeric input, or raise if it has an encoder of linsep."""
-    found = formula(model)
-    if found.encoder is not None:
-        raise Refused(
-            f"{what} holds the numeric part of a model only; export model[-1], and encode the rows with "
-            "model[0], or use sql, which includes the encoder."
-        )
-    return found
 
 
 def fold(

@@ -6,7 +6,7 @@ ONNX counts n-grams of tokens (TfIdfVectorizer) but has no operator that finds w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,20 +15,20 @@ from linsep.export.formula import Document
 from linsep.pipelines.texts import DEFAULT_PATTERN, Words
 
 if TYPE_CHECKING:
-    from linsep.export.onnx_terms import OnnxTerms
+    from linsep.export.onnx_graph import Graph
 
 DOMAIN = "com.microsoft"
 #: Words of at least two characters of Python's \w, in the syntax of RE2.
 _WORDS = {DEFAULT_PATTERN: r"[\p{L}\p{N}_]{2,}", r"(?u)\b\w+\b": r"[\p{L}\p{N}_]+"}
 
 
-def text_scores(terms: OnnxTerms, document: Document) -> str:
+def text_scores(graph: Graph, document: Document) -> str:
     """Add the contribution of a text column to the scores (n, k)."""
     words = document.words
     _refuse(words)
-    axis = terms.number(np.array([1]))
-    flat = terms.node("Squeeze", [terms.term(words.x), axis])
-    tokens = terms.node(
+    axis = graph.number(np.array([1]))
+    flat = graph.node("Squeeze", [graph.write(words.x), axis])
+    tokens = graph.node(
         "Tokenizer",
         [flat],
         domain=DOMAIN,
@@ -37,22 +37,22 @@ def text_scores(terms: OnnxTerms, document: Document) -> str:
         pad_value=" ",  # part of no word
         tokenexp=_WORDS[words.analysis.pattern],
     )
-    counted = terms.node("TfIdfVectorizer", [tokens], **_pool(words))
-    x = terms.node("Cast", [counted], to=terms.graph.types.DOUBLE)
-    one, zero = terms.number(1.0), terms.number(0.0)
+    counted = graph.node("TfIdfVectorizer", [tokens], **_pool(words))
+    x = graph.node("Cast", [counted], to=graph.types.DOUBLE)
+    one, zero = graph.number(1.0), graph.number(0.0)
     if words.binary:
-        x = terms.node("Min", [x, one])
+        x = graph.node("Min", [x, one])
     if words.sublinear:
-        grown = terms.node("Add", [terms.node("Log", [terms.node("Max", [x, one])]), one])
-        x = terms.node("Where", [terms.node("Greater", [x, zero]), grown, zero])
+        grown = graph.node("Add", [graph.node("Log", [graph.node("Max", [x, one])]), one])
+        x = graph.node("Where", [graph.node("Greater", [x, zero]), grown, zero])
     if words.factor is not None:
-        x = terms.node("Mul", [x, terms.number(words.factor)])
+        x = graph.node("Mul", [x, graph.number(words.factor)])
     if words.norm is not None:
-        x = terms.node("Div", [x, terms.norm_of(x, words.norm)])
-    return terms.node("MatMul", [x, terms.number(document.W)])
+        x = graph.node("Div", [x, graph.norm_of(x, words.norm)])
+    return graph.node("MatMul", [x, graph.number(document.W)])
 
 
-def _pool(words: Words) -> dict[str, object]:
+def _pool(words: Words) -> dict[str, Any]:
     """Return the vocabulary as attributes of TfIdfVectorizer: n-grams by length, and the feature of each."""
     low, high = words.analysis.ngrams
     known = sorted(words.vocabulary or {}, key=lambda term: (len(term.split(" ")), term))

@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from linsep.errors import BadInput, Refused
-from linsep.export.formula import Formula, Table, formula
+from linsep.export.formula import Formula, Table, Writer, formula
 from linsep.pipelines import expressions as ex
-from linsep.tables.encodings import Boolean, Category, Encoding, Number
 
 
 def sql(
@@ -120,19 +119,13 @@ def _number(x: float) -> str:
     return f"({x:.17e})" if math.copysign(1.0, x) < 0 else f"{x:.17e}"
 
 
-def _double(expression: str) -> str:
-    return f"CAST({expression} AS DOUBLE PRECISION)"
-
-
 def _inputs(f: Formula) -> tuple[list[str], list[str]]:
     """Return expressions for the terms and the table columns with short aliases, and the aliases of the terms."""
-    if f.encoder is None:
-        made = [_expression(x) for x in f.terms]
-    else:
-        made = [text for encoding in f.encoder.encodings_ for text in _encoding_terms(encoding)]
+    writer = _SqlWriter()
+    made = [writer.write(x) for x in f.terms]
     names = [quote(f"x{j + 1}") for j in range(len(made))]
     looked_up = [
-        f"{_expression(table.x, text=table.of_texts)} AS {quote(f's{j + 1}')}"
+        f"{writer.write(table.x, key=table.of_texts)} AS {quote(f's{j + 1}')}"
         for j, table in enumerate(f.tables)
     ]
     return [f"{text} AS {name}" for text, name in zip(made, names, strict=True)] + looked_up, names
@@ -159,94 +152,60 @@ def _value(x: float) -> str:
     return "NULL" if math.isnan(x) else _number(x)
 
 
-def _expression(x: ex.Expression, text: bool = False) -> str:
-    """Write an expression in terms of the columns; a ``text`` is not cast to a number."""
-    if isinstance(x, ex.Column):
-        return quote(x.name) if text else _double(quote(x.name))
-    if isinstance(x, ex.Truth):
-        return _truth(_expression(x.x, text=True))
-    if isinstance(x, ex.Affine):
-        moved = f"({_expression(x.x)} - {_number(x.centre)}) / {_number(x.divisor)}"
+class _SqlWriter(Writer):
+    """Expressions in terms of the columns."""
+
+    def _column(self, x: ex.Column, key: bool) -> str:
+        return quote(x.name) if key else f"CAST({quote(x.name)} AS DOUBLE PRECISION)"
+
+    def _constant(self, x: ex.Constant, key: bool) -> str:
+        return _number(x.value)
+
+    def _level(self, x: ex.Level, key: bool) -> str:
+        return f"TRIM({quote(x.x.name)})"
+
+    def _truth(self, x: ex.Truth, key: bool) -> str:
+        column = self.write(x.x, key=True)
+        return f"CASE WHEN {column} THEN 1e0 WHEN {column} IS NULL THEN NULL ELSE 0e0 END"
+
+    def _affine(self, x: ex.Affine, key: bool) -> str:
+        moved = f"({self.write(x.x)} - {_number(x.centre)}) / {_number(x.divisor)}"
         return f"({moved} + {_number(x.shift)})" if x.shift else f"({moved})"
-    if isinstance(x, ex.Product):
-        return "(" + " * ".join(map(_expression, x.factors)) + ")"
-    if isinstance(x, ex.Lookup):
-        of_texts = any(isinstance(key, str) for key in x.keys)
-        return f"({_case(_expression(x.x, of_texts), x.keys, x.values, x.default, x.missing)})"
-    if isinstance(x, ex.Clipped):
-        inner, low, high = _expression(x.x), _number(x.low), _number(x.high)
+
+    def _clipped(self, x: ex.Clipped, key: bool) -> str:
+        inner, low, high = self.write(x.x), _number(x.low), _number(x.high)
         return f"CASE WHEN {inner} < {low} THEN {low} WHEN {inner} > {high} THEN {high} ELSE {inner} END"
-    if isinstance(x, ex.Normalised):
-        return _normalise(x)
-    return _gap(x, text)
 
+    def _product(self, x: ex.Product, key: bool) -> str:
+        return "(" + " * ".join(map(self.write, x.factors)) + ")"
 
-def _truth(column: str) -> str:
-    return f"CASE WHEN {column} THEN 1e0 WHEN {column} IS NULL THEN NULL ELSE 0e0 END"
+    def _lookup(self, x: ex.Lookup, key: bool) -> str:
+        looked_up = self.write(x.x, key=x.of_texts)
+        return f"({_case(looked_up, x.keys, x.values, x.default, x.missing)})"
 
+    def _normalised(self, x: ex.Normalised, key: bool) -> str:
+        if x.norm == "max":
+            raise Refused(
+                "Normalizer(norm='max') cannot be written in portable SQL; use norm='l1' or 'l2', or another export."
+            )
+        parts = [self.write(part) for part in x.row]
+        if x.norm == "l1":
+            norm = _nest_sum([f"ABS({part})" for part in parts])
+        else:
+            norm = f"SQRT({_nest_sum([f'{part} * {part}' for part in parts])})"
+        return f"({self.write(x.x)} / CASE WHEN {norm} = 0 THEN 1e0 ELSE {norm} END)"
 
-def _gap(x: ex.Expression, text: bool) -> str:
-    """Write an imputed value, or the indicator of a missing value."""
-    if isinstance(x, ex.Missing):
-        inner = _expression(x.x, text=isinstance(x.marker, str | None))
+    def _missing(self, x: ex.Missing, key: bool) -> str:
+        inner = self.write(x.x, key=isinstance(x.marker, str | None))
         return f"CASE WHEN {_is_marker(inner, x.marker)} THEN 1e0 ELSE 0e0 END"
-    assert isinstance(x, ex.Filled)
-    inner = _expression(x.x, text)
-    return f"CASE WHEN {_is_marker(inner, x.marker)} THEN {literal(x.value)} ELSE {inner} END"
+
+    def _filled(self, x: ex.Filled, key: bool) -> str:
+        inner = self.write(x.x, key)
+        return f"CASE WHEN {_is_marker(inner, x.marker)} THEN {literal(x.value)} ELSE {inner} END"
 
 
 def _is_marker(x: str, marker: Any) -> str:
     return f"{x} IS NULL" if marker is None else f"{x} = {literal(marker)}"
-
-
-def _normalise(x: ex.Normalised) -> str:
-    if x.norm == "max":
-        raise Refused(
-            "Normalizer(norm='max') cannot be written in portable SQL; use norm='l1' or 'l2', or another export."
-        )
-    parts = [_expression(part) for part in x.row]
-    if x.norm == "l1":
-        norm = _nest_sum([f"ABS({part})" for part in parts])
-    else:
-        norm = f"SQRT({_nest_sum([f'{part} * {part}' for part in parts])})"
-    return f"({_expression(x.x)} / CASE WHEN {norm} = 0 THEN 1e0 ELSE {norm} END)"
-
-
-def _encoding_terms(encoding: Encoding) -> list[str]:
-    if encoding.type == "drop":
-        return []
-    column = quote(encoding.name)
-    absent = f"CASE WHEN {column} IS NULL THEN 1e0 ELSE 0e0 END"
-    if isinstance(encoding, Number):
-        value = (
-            f"CASE WHEN {column} THEN 1e0 ELSE 0e0 END"
-            if isinstance(encoding, Boolean)
-            else _double(column)
-        )
-        x = f"CASE WHEN {column} IS NULL THEN {_number(encoding.fill)} ELSE {value} END"
-        if encoding.mean != 0.0 or encoding.scale != 1.0:
-            x = f"({x} - {_number(encoding.mean)}) / {_number(encoding.scale)}"
-        return [x, *([absent] if encoding.indicator else [])]
-    if isinstance(encoding, Category):
-        return _categories(encoding, column, absent)
-    raise Refused(
-        f"The column {encoding.name!r} is encoded as {encoding.type}, which portable SQL cannot express: "
-        "fit without that column (linsep fit --ignore), or score the rows with linsep predict."
-    )
-
-
-def _categories(encoding: Category, column: str, absent: str) -> list[str]:
-    text = f"TRIM({column})"
-    made = [
-        f"CASE WHEN {text} = {literal(level)} THEN 1e0 ELSE 0e0 END" for level in encoding.levels
-    ]
-    if encoding.other:
-        known = ", ".join(map(literal, encoding.levels))
-        unknown = f"{column} IS NOT NULL" + (f" AND {text} NOT IN ({known})" if known else "")
-        if not encoding.indicator:
-            unknown = f"{column} IS NULL OR ({unknown})"
-        made.append(f"CASE WHEN {unknown} THEN 1e0 ELSE 0e0 END")
-    return [*made, *([absent] if encoding.indicator else [])]
 
 
 def _sum(terms: list[str], row: list[float], b: float, more: list[str]) -> str:

@@ -10,7 +10,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from linsep.export.formula import Formula, plain
+from linsep.errors import Refused
+from linsep.export.formula import Formula, formula
 from linsep.tables import Encoder
 
 
@@ -47,9 +48,14 @@ def to_sklearn(model: Any) -> Any:
     >>> export.to_sklearn(model).predict([[2.0]])
     array(['yes'], dtype='<U3')
     """
-    if isinstance(model, Pipeline) and type(model[0]) is not Encoder:
+    if isinstance(model, Pipeline):
+        if type(model[0]) is Encoder:
+            raise Refused(
+                "A scikit-learn estimator holds the numeric part of a model only; export model[-1], and encode the "
+                "rows with model[0], or use sql, c or python, which include the encoder."
+            )
         return Pipeline([*model.steps[:-1], (model.steps[-1][0], to_sklearn(model[-1]))])
-    f = plain(model, "a scikit-learn estimator")
+    f = formula(model)
     made = _make(f, model)
     if hasattr(model, "feature_names_in_"):
         made.feature_names_in_ = model.feature_names_in_.copy()

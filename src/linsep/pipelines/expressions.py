@@ -77,6 +77,13 @@ class Truth(Expression):
 
 
 @dataclass(frozen=True)
+class Level(Expression):
+    """Level of a column of texts: the text without blanks around it."""
+
+    x: Column
+
+
+@dataclass(frozen=True)
 class Lookup(Expression):
     """Table lookup: the value of a key, ``default`` for other keys, ``missing`` for a missing key (NaN: undefined)."""
 
@@ -85,6 +92,11 @@ class Lookup(Expression):
     values: tuple[float, ...]
     default: float
     missing: float
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether the keys are texts."""
+        return looks_up_texts(self.x, self.keys)
 
     def of(self, key: Key | None) -> float:
         """Return the value of a key; None is a missing key."""
@@ -109,6 +121,11 @@ class Normalised(Expression):
     norm: str
 
 
+def looks_up_texts(x: Expression, keys: Sequence[Key]) -> bool:
+    """Return whether a table in which x is looked up has texts as keys."""
+    return isinstance(x, Level) or any(isinstance(key, str) for key in keys)
+
+
 def children(x: Expression) -> Iterator[Expression]:
     """Yield the direct subexpressions of an expression."""
     for part in vars(x).values():
@@ -119,10 +136,10 @@ def children(x: Expression) -> Iterator[Expression]:
 
 
 def text_columns(expressions: Sequence[Expression]) -> set[int]:
-    """Return the positions of the input columns that contain text: those used in a lookup with text keys."""
+    """Return the positions of the input columns that contain text: levels, and those looked up among text keys."""
     found: set[int] = set()
     for x in expressions:
-        if isinstance(x, Lookup) and any(isinstance(key, str) for key in x.keys):
+        if isinstance(x, Level) or (isinstance(x, Lookup) and x.of_texts):
             found |= {c.at for c in columns_of(x)}
         else:
             found |= text_columns(list(children(x)))

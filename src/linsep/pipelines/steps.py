@@ -1,4 +1,4 @@
-"""Conversion of fitted preprocessing steps of scikit-learn to expressions of the input columns, for export."""
+"""Conversion of fitted preprocessing steps, also the ``Encoder``, to expressions of the input columns, for export."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ from linsep.pipelines.expressions import (
     Expression,
     Filled,
     Key,
+    Level,
     Lookup,
     Missing,
     Normalised,
     Product,
     Truth,
 )
+from linsep.tables import Encoder
+from linsep.tables.encodings import Boolean, Category, Number
 
 
 def apply_step(step: Any, xs: list[Expression]) -> list[Expression]:
@@ -47,7 +50,8 @@ def apply_step(step: Any, xs: list[Expression]) -> list[Expression]:
     if step in (None, "passthrough") or (type(step) is FunctionTransformer and step.func is None):
         return xs
     for kind, rule in _RULES.items():
-        if isinstance(step, kind) and type(step).__module__.startswith("sklearn."):
+        ours = type(step) is Encoder
+        if isinstance(step, kind) and (ours or type(step).__module__.startswith("sklearn.")):
             found: list[Expression] = rule(step, xs)
             return found
     known = ", ".join(kind.__name__ for kind in _RULES if kind is not SelectorMixin)
@@ -191,6 +195,34 @@ def _categories(step: Any, xs: list[Expression]) -> list[Expression]:
     return made
 
 
+def _encoder(step: Any, xs: list[Expression]) -> list[Expression]:
+    made: list[Expression] = []
+    for encoding, x in zip(step.encodings_, xs, strict=True):
+        if isinstance(encoding, Number):
+            value = Truth(x) if isinstance(encoding, Boolean) else x
+            made.append(affine(Filled(value, None, encoding.fill), encoding.mean, encoding.scale))
+            made += [Missing(x, None)] * encoding.indicator
+        elif isinstance(encoding, Category):
+            made += _one_hot(encoding, x)
+        elif encoding.width:
+            raise Refused(
+                f"The column {encoding.name!r} is encoded as {encoding.type}, which cannot be exported: fit without "
+                "that column (linsep fit --ignore), or score the rows with linsep predict."
+            )
+    return made
+
+
+def _one_hot(encoding: Category, x: Any) -> list[Expression]:
+    level, levels = Level(x), encoding.levels
+    made: list[Expression] = [Lookup(level, (key,), (1.0,), 0.0, 0.0) for key in levels]
+    if encoding.other:  # also for missing values, if they have no column of their own
+        zeros = (0.0,) * len(levels)
+        made.append(Lookup(level, levels, zeros, 1.0, float(not encoding.indicator)))
+    if encoding.indicator:
+        made.append(Lookup(level, (), (), 0.0, 1.0))
+    return made
+
+
 def _unknown(step: Any, rows: Any, j: int, columns: slice) -> Any:
     """Return the codes of an unknown level, NaN if the encoder raises for such levels."""
     if step.handle_unknown == "error":
@@ -244,4 +276,5 @@ _RULES: dict[Any, Any] = {
     HashingVectorizer: texts.vectorizer,
     TfidfTransformer: texts.tfidf,
     SelectorMixin: _selector,
+    Encoder: _encoder,
 }
