@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,27 +30,6 @@ KEPT = 64 << 20  #: bytes of a table that stay in memory
 _PIECE = 2 << 20  # bytes written to the file together
 _REGION = 256 << 20  # bytes of the file that are mapped together
 _OWN_PAGES = 1 << 18  # matrices of at least this many bytes are allocated by mmap
-
-
-class Rows(Protocol):
-    """Protocol of a batch of rows, as an encoder reads it."""
-
-    def __len__(self) -> int: ...
-
-    def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """Return column ``at`` of a store, as stored."""
-
-    def levels(self, at: int) -> list[str]:
-        """Return the levels that the codes of column ``at`` refer to."""
-
-    def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
-        """Return the numbers of some rows and columns."""
-
-    def select(self, rows: IntArray) -> Rows:
-        """Return the given rows as a batch, without a copy."""
-
-    def release(self) -> None:
-        """Release the memory of the rows if they are in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +62,17 @@ class StoredLevels(Sequence[list[str]]):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Consecutive rows of a table, with the columns of each kind in one matrix."""
+    """Consecutive rows of a table, with the columns of each kind in one matrix, or some of these rows."""
 
     numbers: FloatArray
     codes: npt.NDArray[np.int32]
     times: npt.NDArray[np.datetime64]
     level_lists: Sequence[list[str]] = ()  #: one for each column of codes
     place: Place | None = field(default=None, repr=False)  #: position in a file; None: in memory
+    rows: IntArray | None = None  #: rows of the matrices that belong to the batch; None: all
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.numbers if self.rows is None else self.rows)
 
     @property
     def nbytes(self) -> int:
@@ -102,8 +82,8 @@ class Batch:
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """Return column ``at`` of a store, as stored."""
-        matrix: npt.NDArray[Any] = getattr(self, store)
-        return matrix[:, at]
+        column: npt.NDArray[Any] = getattr(self, store)[:, at]
+        return column if self.rows is None else column[self.rows]
 
     def levels(self, at: int) -> list[str]:
         """Return the levels that the codes of column ``at`` refer to."""
@@ -111,11 +91,11 @@ class Batch:
 
     def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
         """Return the numbers of some rows and columns."""
-        return self.numbers[rows, columns]
+        return self.numbers[:, columns][rows if self.rows is None else self.rows[rows]]
 
-    def select(self, rows: IntArray) -> Part:
+    def select(self, rows: IntArray) -> Batch:
         """Return the given rows as a batch, without a copy."""
-        return Part(self, rows)
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def without(self, rows: IntArray) -> Batch:
         """Return a copy without the given rows."""
@@ -124,40 +104,9 @@ class Batch:
         )
 
     def release(self) -> None:
-        """Release the memory of the rows if they are in a file."""
+        """Release the memory of the matrices if they are in a file."""
         if self.place is not None:
             self.place.release()
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Selected rows of a batch, not copied."""
-
-    batch: Batch
-    rows: IntArray
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def column(self, store: str, at: int) -> npt.NDArray[Any]:
-        """Return column ``at`` of a store, as stored."""
-        return np.asarray(self.batch.column(store, at)[self.rows])
-
-    def levels(self, at: int) -> list[str]:
-        """Return the levels that the codes of column ``at`` refer to."""
-        return self.batch.levels(at)
-
-    def numbers_of(self, rows: slice, columns: slice) -> FloatArray:
-        """Return the numbers of some rows and columns."""
-        return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
-
-    def select(self, rows: IntArray) -> Part:
-        """Return the given rows as a batch, without a copy."""
-        return Part(self.batch, self.rows[rows])
-
-    def release(self) -> None:
-        """Release the memory of the whole batch if it is in a file."""
-        self.batch.release()
 
 
 class BatchCollector:
@@ -171,7 +120,7 @@ class BatchCollector:
         self._mapped = 0  # size of the file in bytes
         self._pages: mmap.mmap | None = None  # last mapped region of the file
         self._used = 0  # bytes used in the last region
-        self.batches: list[Rows] = []
+        self.batches: list[Batch] = []
 
     def add(self, batch: Batch) -> None:
         """Add a batch."""
@@ -180,7 +129,7 @@ class BatchCollector:
         if self._bytes > (self._memory_limit if self._file is None else _PIECE):
             self._to_file()
 
-    def finish(self) -> list[Rows]:
+    def finish(self) -> list[Batch]:
         """Return all batches in order."""
         if self._file is not None and self._pending:
             self._to_file()

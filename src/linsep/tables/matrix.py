@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from linsep.arrays import FloatArray
 from linsep.data.files.inference import NUMBER, STRING, TIME, is_number
 from linsep.errors import BadInput
-from linsep.tables.batches import Rows
+from linsep.tables.batches import Batch
 from linsep.tables.encodings import Category, Encoding, Entries, Number
 from linsep.tables.planning import convert
 from linsep.tables.statistics import ColumnStatistics, infinite_number
@@ -53,7 +53,7 @@ def _columns(encodings: tuple[Encoding, ...], table: Table) -> list[BoundEncodin
     return [BoundEncoding(encoding, table) for encoding in encodings if encoding.width]
 
 
-def _release_after_use(table: Table, consume: bool) -> Iterator[Rows]:
+def _release_after_use(table: Table, consume: bool) -> Iterator[Batch]:
     """Yield the batches in order and release each after its use."""
     left = table.batches if consume else list(table.batches)
     while left:
@@ -62,7 +62,7 @@ def _release_after_use(table: Table, consume: bool) -> Iterator[Rows]:
         batch.release()
 
 
-def _write(parts: list[NumberRun | BoundEncoding], batch: Rows, out: FloatArray) -> None:
+def _write(parts: list[NumberRun | BoundEncoding], batch: Batch, out: FloatArray) -> None:
     """Write the encoded rows of a batch into a matrix of zeros."""
     at = 0
     for part in parts:
@@ -98,7 +98,7 @@ class NumberRun:
         self._scale = np.array([number.scale for number in numbers])
         self._as_is = not self._mean.any() and bool((self._scale == 1.0).all())
 
-    def write(self, batch: Rows, out: FloatArray) -> None:
+    def write(self, batch: Batch, out: FloatArray) -> None:
         """Write the encoded columns of a batch into their part of the matrix."""
         step = max(1, _BLOCK // self.width)
         for low in range(0, len(batch), step):
@@ -111,7 +111,7 @@ class NumberRun:
             out[here] = x if self._as_is else (x - self._mean) / self._scale
 
 
-def _sparse(columns: list[BoundEncoding], batch: Rows, width: int) -> Any:
+def _sparse(columns: list[BoundEncoding], batch: Batch, width: int) -> Any:
     """Return the encoded rows of a batch as a CSR matrix."""
     parts, at = [], 0
     for column in columns:
@@ -145,7 +145,7 @@ class BoundEncoding:
         """Number of columns of the matrix."""
         return self.encoding.width
 
-    def write(self, batch: Rows, out: FloatArray) -> None:
+    def write(self, batch: Batch, out: FloatArray) -> None:
         """Write the encoded column of a batch into its part of the matrix, which must be zero."""
         if isinstance(self.encoding, Number):
             self.encoding.write(self.opened(batch)[0], out)
@@ -153,12 +153,12 @@ class BoundEncoding:
             rows, places, entries = self.entries(batch)
             out[rows, places] = entries
 
-    def entries(self, batch: Rows) -> Entries:
+    def entries(self, batch: Batch) -> Entries:
         """Return the entries of the matrix for one batch, as (rows, columns, values)."""
         values, levels = self.opened(batch)
         return self.encoding.entries(values, self.encoding.prepare(levels))
 
-    def opened(self, batch: Rows) -> tuple[npt.NDArray[Any], list[str]]:
+    def opened(self, batch: Batch) -> tuple[npt.NDArray[Any], list[str]]:
         """Return the values of one batch, converted to the kind of the encoding, and their levels."""
         return opened_column(batch, self.encoding.name, self.kind, self.at, self.encoding.kind)
 
@@ -169,7 +169,7 @@ class BoundEncoding:
                 f"to strings such as {encoding.levels[0]!r}; convert the column."
             )
 
-    def counts(self, batch: Rows) -> dict[str, int]:
+    def counts(self, batch: Batch) -> dict[str, int]:
         """Return the number of rows of a batch in which each level occurs."""
         codes, levels = self.opened(batch)
         counts = np.bincount(codes[codes >= 0], minlength=len(levels))
@@ -177,7 +177,7 @@ class BoundEncoding:
 
 
 def opened_column(
-    batch: Rows, name: str, kind: str, at: int, wanted: str
+    batch: Batch, name: str, kind: str, at: int, wanted: str
 ) -> tuple[npt.NDArray[Any], list[str]]:
     """Return the values of one column of a batch, converted from ``kind`` to ``wanted``, and their levels."""
     values = batch.column(STORE[kind], at)
@@ -186,7 +186,7 @@ def opened_column(
     return (values, levels) if kind == wanted else convert(name, kind, values, levels, wanted)
 
 
-def collect(found: ColumnStatistics, table: Table, batch: Rows) -> None:
+def collect(found: ColumnStatistics, table: Table, batch: Batch) -> None:
     """Add the rows of a batch to the statistics of the columns."""
     found.add_numbers(_numbers(found, table, batch))
     for name, strings in found.strings.items():
@@ -198,7 +198,7 @@ def collect(found: ColumnStatistics, table: Table, batch: Rows) -> None:
     found.n += len(batch)
 
 
-def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> FloatArray:
+def _numbers(found: ColumnStatistics, table: Table, batch: Batch) -> FloatArray:
     """Return all columns that are encoded as numbers, as a matrix (rows, columns)."""
     names = found.number_names
     stored = [name for name, kind in table.kinds.items() if STORE[kind] == "numbers"]

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from linsep.arrays import IntArray
 from linsep.data import Location, location_of
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
-from linsep.tables.batches import STORES, Batch, Rows, batch, recode
+from linsep.tables.batches import STORES, Batch, batch, recode
 
 STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
@@ -54,7 +54,7 @@ class Table:
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
-    batches: list[Rows] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
     y: Any = None
     matrix: Any = None
     types: dict[str, str] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Table:
         edges = np.cumsum([0, *map(len, self.batches)])
         if (np.diff(rows) > 0).all():
             cuts = np.searchsorted(rows, edges)
-            batches: list[Rows] = [
+            batches: list[Batch] = [
                 b.select((rows[lo:hi] - edge).astype(np.min_scalar_type(len(b))))
                 for b, edge, lo, hi in zip(self.batches, edges, cuts, cuts[1:], strict=False)
             ]
