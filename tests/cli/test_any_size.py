@@ -199,7 +199,7 @@ def test_several_files_are_one_table(here):
 def test_separability_of_wide_sparse_tables_is_not_looked_at_beyond_a_million_entries():
     """It takes hundreds of passes, and all rows in memory, where columns are many."""
     y = np.zeros(4000)
-    assert Numbers(sp.csr_matrix((4000, 2000)), y).wide
-    assert not Numbers(sp.csr_matrix((4000, 1000)), y).wide
-    assert not Numbers(np.zeros((4000, 2000)), y).wide
-    assert Numbers(np.zeros((10, 20)), y[:10]).wide
+    assert Numbers(sp.csr_matrix((4000, 2000)), y, 2000).wide
+    assert not Numbers(sp.csr_matrix((4000, 1000)), y, 1000).wide
+    assert not Numbers(np.zeros((4000, 2000)), y, 2000).wide
+    assert Numbers(np.zeros((10, 20)), y[:10], 20).wide

@@ -15,8 +15,8 @@ from linsep.auditing.plain import COUPLED
 from linsep.cli import reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
-from linsep.data.files.columns import arrow, missing_name
-from linsep.data.files.inference import BOOLEAN, NUMBER
+from linsep.data.files.columns import arrow
+from linsep.data.files.inference import NUMBER
 from linsep.errors import BadInput
 from linsep.losses import names_with
 
@@ -53,19 +53,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """Print the verdict; the exit code is 3 if the coefficients are not optimal."""
-    columns: list[str] | None
-    model, columns = (
-        _stated_coefficients(options)
-        if options.model is None
-        else (model_files.load(options.model), None)
-    )
-    table = reading.read_labelled(options)
+    if options.model is None:
+        model, columns = _stated_coefficients(options)
+        table = reading.read_labelled(options)
+        X = table.matrix if table.matrix is not None else reading.numbers(table, columns)
+    else:
+        model = model_files.load(options.model)
+        table = reading.read_labelled(options)
+        X = _rows_for(model, table)
     stated = {
         name: getattr(options, name)
         for name in ("loss", "C", "l1_ratio", "epsilon")
         if getattr(options, name) is not None
     }
-    X = _rows(table, columns) if options.model is None else _rows_for(model, table)
     found = linsep.audit(model, X, _labels(model, table.y), **stated, tol=options.tol)
     say(options, str(found))
     facts = {
@@ -73,17 +73,6 @@ def run(options: Any) -> Outcome:
         for key, value in found.to_dict().items()
     }
     return Outcome({"verb": "audit", **facts}, DONE if found.optimal else NOT_CERTIFIED)
-
-
-def _rows(table: Any, columns: list[str] | None) -> Any:
-    """Return the rows of a table for the model: its columns by name if it has names, otherwise all in order."""
-    if table.matrix is not None:
-        return table.matrix
-    names = table.columns if columns is None else columns
-    for name in names:
-        if name not in table.columns:
-            raise missing_name(name, table.columns, table.source)
-    return np.column_stack([_numbers(table, name) for name in names])
 
 
 def _labels(model: Any, y: Any) -> Any:
@@ -112,8 +101,7 @@ def _rows_for(model: Any, table: Any) -> Any:
         return arrow().table({name: reading.column(table, name) for name in table.columns})
     if hasattr(model, "steps"):
         return reading.frame(model, table)
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    return _rows(table, names or None)
+    return reading.numbers(table, reading.columns_for(model, table))
 
 
 def _coefficients(options: Any) -> dict[str, float]:
@@ -127,11 +115,7 @@ def _coefficients(options: Any) -> dict[str, float]:
     names = [words[code] for code in table.values(table.columns[0])]
     if len(set(names)) != len(names):
         raise BadInput(f"{table.source}: some names occur more than once.")
-    return dict(zip(names, _numbers(table, second).tolist(), strict=True))
-
-
-def _numbers(table: Any, name: str) -> Any:
-    values = np.asarray(table.values(name))
-    if table.kinds[name] not in (NUMBER, BOOLEAN) or not np.isfinite(values).all():
-        raise BadInput(f"{table.source}: column {name!r} must hold finite numbers.")
-    return values
+    values = table.values(second)
+    if table.kinds[second] != NUMBER or not np.isfinite(values).all():
+        raise BadInput(f"{table.source}: column {second!r} must hold finite numbers.")
+    return dict(zip(names, values.tolist(), strict=True))

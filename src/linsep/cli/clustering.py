@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import IntArray
+from linsep.arrays import IntArray, stack_rows
 from linsep.cli import reading, storage
 from linsep.data.cluster.engines.dask_engine import connected
 from linsep.data.files.columns import Target
@@ -82,19 +82,6 @@ class ClusterTable:
         """Return futures of the targets."""
         parts = np.split(self.y, np.cumsum(self.sizes)[:-1])
         return list(self.client.scatter([np.array(part.tolist()) for part in parts]))
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterNumbers:
-    """Encoded rows on the workers, and their targets."""
-
-    X: list[Any]
-    y: list[Any]
-    width: int
-
-    def to_local(self) -> Any:
-        """Copy all rows to the disk of the client, one part after another, and return a scan of them."""
-        return stored_rows((future.result() for future in self.X), self.width)
 
 
 @contextmanager
@@ -161,13 +148,16 @@ def _shape(X: Any) -> tuple[int, int]:
     return _bytes(X), int(X.shape[1])
 
 
-def matrix(options: Any, table: ClusterTable, encoder: Encoder | None) -> Any:
-    """Return the rows of a table as numbers: in local memory if they fit, otherwise on the workers."""
+def matrix(options: Any, table: ClusterTable, encoder: Encoder | None) -> tuple[Any, Any, int]:
+    """Return the rows as numbers, their targets and the number of columns: locally if they fit, else on the workers."""
     parts = table.encode(encoder)
     facts = table.client.gather(table.client.map(_shape, parts, pure=False))
+    columns = facts[0][1]
     if sum(size for size, _ in facts) > storage.limit(options):
-        return ClusterNumbers(parts, table.targets(), facts[0][1])
-    blocks = table.client.gather(parts)
-    if len(blocks) == 1:
-        return blocks[0]
-    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+        return parts, table.targets(), columns
+    return stack_rows(table.client.gather(parts)), table.y, columns
+
+
+def to_local(X: list[Any], columns: int) -> Any:
+    """Copy encoded rows from the workers to the disk of the client, one part after another; return a scan of them."""
+    return stored_rows((future.result() for future in X), columns)

@@ -31,18 +31,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _make(options: Any, model: Any) -> str | bytes:
-    makers: dict[str, Any] = {"c": export.c, "python": export.python, "onnx": export.onnx}
-    made: str | bytes = makers[options.to](model)
-    return made
-
-
 def run(options: Any) -> Outcome:
     """Write the scorer."""
     model = linsep.load(options.model)
     if options.numeric:
         model = reading.final(model)
-    made = export.sql(model, options.table) if options.to == "sql" else _make(options, model)
+    write = getattr(export, options.to)
+    made: str | bytes = write(model, options.table) if options.to == "sql" else write(model)
     if options.output:
         data = made if isinstance(made, bytes) else made.encode("utf-8")
         write_file(options.output, data)

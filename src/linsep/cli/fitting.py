@@ -23,14 +23,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import linsep
-from linsep.cli import clustering, finishing, modelling, reading, storage
-from linsep.cli.clustering import ClusterNumbers, ClusterTable
+from linsep.cli import clustering, modelling, reading, storage
+from linsep.cli.clustering import ClusterTable
+from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
 from linsep.cli.leakage import ROWS, notices
 from linsep.cli.memory import release_memory, return_at_once
 from linsep.cli.modelling import HeldOutResult
-from linsep.cli.output import Outcome, say
+from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.data import Location, location_of
 from linsep.data.entrance import labels
+from linsep.data.files.remote import is_url, local_path, shown
 from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.model_files import LARGEST_DIGEST
@@ -73,7 +75,7 @@ def run(options: Any) -> Outcome:
             f"--test must be a fraction of the rows, from 0 to below 1; got {options.test}."
         )
     modelling.check(options)
-    check_folder(finishing.model_path(options))
+    check_folder(_model_path(options))
     page = _page(options)
     if page is not None:
         require()  # fail before a long fit, not after it
@@ -121,7 +123,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     else:
         numbers = _numbers(options, table, encoder)
         held_out = _choose(options, model, numbers, y, regression)
-    if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
+    if (options.resume or options.cache) and numbers.location is Location.MEMORY:
         say(
             options,
             "the table fits in memory: nothing is cached, and a killed fit starts again from the beginning",
@@ -135,7 +137,9 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         say(options, f"the saved model is refitted on all {rows:,} rows")
     separable = _separability(options, numbers, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
-    path = finishing.save_model(options, whole, numbers.fingerprint_data)
+    path = _model_path(options)
+    linsep.save(whole, path, data=numbers.fingerprint_data)
+    say(options, f"model: {path}")
     page = _page(options)
     if page is not None:
         if not options.test:
@@ -149,7 +153,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
                 source=reading.source_name(options),
             )
         say(options, f"report: {page}")
-    return finishing.outcome(
+    return _outcome(
         options,
         final,
         path,
@@ -170,17 +174,23 @@ class Numbers:
 
     X: Any
     y: Any
-    stored: ClusterNumbers | None = None  #: rows on a cluster
+    columns: int
+
+    @property
+    def location(self) -> Location:
+        """Location of the rows."""
+        return location_of(self.X)
 
     @cached_property
     def local_rows(self) -> Any:
         """Return the rows in the memory or on the disk of this machine."""
-        return self.X if self.stored is None else self.stored.to_local()
+        on_cluster = self.location is Location.CLUSTER
+        return clustering.to_local(self.X, self.columns) if on_cluster else self.X
 
     @property
     def entries(self) -> float:
-        """Number of stored entries."""
-        if self.stored is not None:
+        """Number of stored entries; infinite on a cluster."""
+        if self.location is Location.CLUSTER:
             return math.inf
         rows = self.X.rows if storage.on_disk(self.X) else self.X
         return float(getattr(rows, "nnz", getattr(rows, "n_entries", rows.size)))
@@ -188,7 +198,7 @@ class Numbers:
     @property
     def wide(self) -> bool:
         """Whether there are more columns than rows, or many sparse columns."""
-        if self.stored is not None:
+        if self.location is Location.CLUSTER:
             return False
         n, d = self.X.shape
         return bool(
@@ -198,7 +208,7 @@ class Numbers:
     @property
     def fingerprint_data(self) -> tuple[Any, Any] | None:
         """Return rows and targets for the digest in the model file, or None if there are too many."""
-        if self.stored is not None or self.X.shape[0] * self.X.shape[1] > LARGEST_DIGEST:
+        if self.location is Location.CLUSTER or math.prod(self.X.shape) > LARGEST_DIGEST:
             return None
         return self.X, self.y
 
@@ -207,13 +217,10 @@ def _numbers(
     options: Any, table: Table | ClusterTable, encoder: Encoder | None, name: str = ""
 ) -> Numbers:
     """Encode the rows of a table. A table in memory is consumed, so that memory holds the rows once."""
-    y: Any = table.y
-    if isinstance(table, Table):
-        return Numbers(storage.matrix(options, table, encoder, name), y)
-    found = clustering.matrix(options, table, encoder)
-    if isinstance(found, ClusterNumbers):
-        return Numbers(found.X, found.y, found)
-    return Numbers(found, y)
+    if not isinstance(table, Table):
+        return Numbers(*clustering.matrix(options, table, encoder))
+    X = storage.matrix(options, table, encoder, name)
+    return Numbers(X, table.y, X.shape[1])
 
 
 def _choice(held_out: HeldOutResult) -> str:
@@ -336,5 +343,36 @@ def _page(options: Any) -> Path | None:
     """Path of the report, or None if none is written."""
     if options.no_report:
         return None
-    beside = finishing.model_path(options).with_suffix(".html")
+    beside = _model_path(options).with_suffix(".html")
     return Path(options.report) if options.report else beside
+
+
+def _model_path(options: Any) -> Path:
+    """Path of the model file: ``--output``, or the name of the data file in the current directory."""
+    if options.output:
+        return Path(options.output)
+    if options.data == "-":
+        return Path("model.linsep")
+    path = Path(local_path(options.data) or options.data)
+    if is_url(options.data) and local_path(options.data) is None:
+        name = Path(shown(options.data)).name  # in the current directory
+        return Path(name or "model").with_suffix(".linsep")
+    return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
+
+
+def _outcome(options: Any, model: Any, path: Path, began: float, **more: Any) -> Outcome:
+    """Collect the facts of a fit, with ``more``, and determine the exit code from the certificate."""
+    certificate = model.certificate_
+    facts = {
+        "verb": "fit",
+        "linsep": linsep.__version__,
+        "features": int(model.n_features_in_),
+        "model": type(model).__name__,
+        "C": float(model.C),
+        "certificate": certificate_facts(certificate),
+        "model_file": str(path),
+        **more,
+        "seconds": perf_counter() - began,
+    }
+    unproven = NOT_CERTIFIED if options.time_limit is None else LIMIT
+    return Outcome(facts, DONE if certificate.certified else unproven)

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -281,16 +281,13 @@ def matrix(model: Any, table: Table) -> Any:
     if encoder is not None:
         encoder.extra = "ignore"  # the table may still have the target and ignored columns
     if steps is None:
-        return _numbers(model, table)
+        return numbers(table, columns_for(model, table))
     return steps.transform(table if encoder is not None else frame(model, table))
 
 
 def frame(model: Any, table: Table) -> Any:
     """Return the columns of a table to which the steps of a scikit-learn pipeline were fitted."""
-    names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
-    for name in names:
-        if name not in table.kinds:
-            raise missing_name(name, table.columns, table.source)
+    names = require_columns(table, columns_for(model, table))
     if not hasattr(model, "feature_names_in_"):
         return np.column_stack([column(table, name) for name in names])
     show_pandas()
@@ -312,13 +309,10 @@ def column(table: Table, name: str) -> npt.NDArray[Any]:
     return found  # the code -1 of a missing value selects the last entry
 
 
-def _numbers(model: Any, table: Table) -> FloatArray:
-    """Return the columns to which a model without an encoder was fitted, by name if it has names."""
-    names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
+def numbers(table: Table, names: Sequence[str]) -> FloatArray:
+    """Return columns of numbers without missing values as a matrix, by name."""
     columns = []
-    for name in names:
-        if name not in table.kinds:
-            raise missing_name(name, table.columns, table.source)
+    for name in require_columns(table, names):
         values = table.values(name)
         if table.kinds[name] not in (NUMBER, BOOLEAN) or np.isnan(values).any():
             raise BadInput(
@@ -327,6 +321,19 @@ def _numbers(model: Any, table: Table) -> FloatArray:
             )
         columns.append(values)
     return np.column_stack(columns)
+
+
+def columns_for(model: Any, table: Table) -> list[str]:
+    """Return the names of the columns to which a model was fitted, or all if it has no names."""
+    return [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
+
+
+def require_columns(table: Table, names: Sequence[str]) -> Sequence[str]:
+    """Return the names; raise if the table does not have one of these columns."""
+    for name in names:
+        if name not in table.kinds:
+            raise missing_name(name, table.columns, table.source)
+    return names
 
 
 def is_regression(y: npt.NDArray[Any], task: str) -> bool:
