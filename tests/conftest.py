@@ -75,10 +75,8 @@ def client():
 @pytest.fixture
 def without_figures(monkeypatch):
     """Reports without their figures, which take nine tenths of the time: for tests of the text and the numbers."""
-    monkeypatch.setattr(
-        "linsep.report.figures.to_svg", lambda ax, key, *rest, **more: "<svg></svg>"
-    )
-    monkeypatch.setattr("linsep.report.figures.new_axes", lambda *size: MagicMock())
+    monkeypatch.setattr("linsep.report.svg.to_svg", lambda ax, key, *rest, **more: "<svg></svg>")
+    monkeypatch.setattr("linsep.report.svg.new_axes", lambda *size: MagicMock())
 
 
 @pytest.fixture

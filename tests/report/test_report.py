@@ -35,7 +35,7 @@ from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
 from linsep.report import formatting as words
 from linsep.report import repeats
-from linsep.report.health import columns, duplicates
+from linsep.report.columns import columns
 from linsep.report.ranking import calibration, ranking
 from linsep.report.subject import Rows
 
@@ -301,7 +301,7 @@ def test_health_finds_what_is_planted(tmp_path, without_figures):
         rows = Rows(matrix, y, None, matrix, matrix)
         found = columns(rows)
         assert np.allclose(found.mean, X.mean(axis=0)) and np.allclose(found.std, X.std(axis=0))
-        assert duplicates(rows, found) == [(0, 3)]
+        assert found.duplicates == [(0, 3)]
 
 
 @pytest.mark.parametrize("classes", [2, 3])

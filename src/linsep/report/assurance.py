@@ -12,7 +12,7 @@ from linsep.bounds import Bound
 from linsep.certificates import Optimality, verify
 from linsep.errors import CertificateError, LinsepError
 from linsep.report import formatting as words
-from linsep.report.evaluation import Evaluation, scores
+from linsep.report.evaluation import Content, Evaluation, scores
 from linsep.report.subject import Subject
 from linsep.zero_one import ZeroOne
 
@@ -28,6 +28,11 @@ class Proof:
     headline: str
     sentences: list[str] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
+
+
+def proof_facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the proof of optimality."""
+    return {"proof": proof(content.subject)}
 
 
 def proof(subject: Subject) -> Proof:
@@ -151,6 +156,12 @@ def _says_so_itself(model: Any, error: CertificateError) -> bool:
         and found is not None
         and bool(np.isclose(found.primal, model.certificate_.primal, rtol=1e-9))
     )
+
+
+def bound_facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on bounds."""
+    found, notes = error_bounds(content.subject, content.evaluated)
+    return {"bounds": found, "bound_notes": notes}
 
 
 def error_bounds(subject: Subject, evaluated: Evaluation) -> tuple[list[Bound], list[str]]:

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
+from linsep.report.columns import Columns
 from linsep.report.subject import Rows, Subject
+from linsep.tuning import Tuning
 
 _BLOCK = 1 << 17  # number of scores computed at a time
 UNKNOWN = -1  # code of a label that is not a class of the model
@@ -54,6 +56,17 @@ class Evaluation:
     def unknown(self) -> int:
         """Number of rows whose label is not a class of the model."""
         return int((self.truth == UNKNOWN).sum()) if len(self.truth) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What the sections of a report describe."""
+
+    subject: Subject
+    evaluated: Evaluation
+    columns: Columns
+    tuning: Tuning | None
+    source: str | None  # where the rows came from, as the user says
 
 
 def evaluate(subject: Subject, rows: Rows) -> Evaluation:

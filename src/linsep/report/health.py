@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.data import Location, location_of
 from linsep.errors import BadInput
 from linsep.report import formatting as words
-from linsep.report.evaluation import UNKNOWN, Evaluation
+from linsep.report.columns import MOST_PAIRS, Columns
+from linsep.report.evaluation import Content
 from linsep.report.repeats import LARGEST, repeats
-from linsep.report.subject import Rows, Subject
+from linsep.report.subject import MOST_CLASSES, Rows, Subject
 from linsep.tables import Encoder, from_frame
 from linsep.tables.planning import count_gaps
 
-_MOST_PAIRS = 300  # maximum number of pairs of columns that are compared entry by entry
 SHOWN = 12  # maximum number of names in a list
-MOST_CLASSES = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Statistics of each column, and the fraction of nonzero entries."""
-
-    mean: FloatArray
-    std: FloatArray
-    low: FloatArray
-    high: FloatArray
-    filled: float
-
-    @property
-    def constant(self) -> BoolArray:
-        """Mask of the columns with a single value."""
-        return np.asarray(self.low == self.high)
-
-    def without_range(self) -> Columns:
-        """Return only mean and spread: hashed columns are many, and their ranges are not shown."""
-        return replace(self, low=np.empty(0), high=np.empty(0))
 
 
 @dataclass
@@ -54,120 +32,14 @@ class Health:
     classes_left_out: int = 0
 
 
-def columns(rows: Rows) -> Columns:
-    """Compute mean, spread and range of every column, weighted. One pass, two if rows are sparse."""
-    return _sparse_columns(rows) if rows.sparse else _dense_columns(rows)
+def facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the data."""
+    return {"health": health(content), "schema": _schema(content.subject)}
 
 
-def _dense_columns(rows: Rows) -> Columns:
-    n, d = rows.X.shape
-    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), 0
-    base = rows.X[:1][0].astype(np.float64)
-    first, second = np.zeros(d), np.zeros(d)
-    for here, block in rows.blocks():
-        weight = rows.weights(here)
-        np.minimum(low, block.min(axis=0), out=low)
-        np.maximum(high, block.max(axis=0), out=high)
-        shifted = block - base
-        first += weight @ shifted
-        second += weight @ shifted**2
-        filled += int(np.count_nonzero(block))
-    mean = first / rows.total
-    std = np.sqrt(np.maximum(second / rows.total - mean**2, 0.0))
-    std[low == high] = 0.0
-    return Columns(base + mean, std, low, high, filled / (n * d))
-
-
-def _sparse_columns(rows: Rows) -> Columns:
-    """Statistics of sparse columns. Hashed columns are many, so only the results and two counts have one entry each."""
-    n, d = rows.X.shape
-    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), 0
-    mean, std = np.zeros(d), np.zeros(d)
-    stored = np.zeros(d, np.int32)  # stored entries of each column
-    met = stored if rows.weight is None else np.zeros(d)  # their total weight
-    for here, block in rows.blocks():
-        weight = _of_entries(rows.weights(here), block)
-        np.minimum.at(low, block.indices, block.data)
-        np.maximum.at(high, block.indices, block.data)
-        np.add.at(mean, block.indices, weight * block.data)
-        np.add.at(stored, block.indices, np.int32(1))
-        if met is not stored:
-            np.add.at(met, block.indices, weight)
-        filled += int(np.count_nonzero(block.data))
-    np.minimum(low, 0.0, out=low, where=stored < n)
-    np.maximum(high, 0.0, out=high, where=stored < n)
-    mean /= rows.total
-    for here, block in rows.blocks():
-        far = block.data - mean[block.indices]
-        np.add.at(std, block.indices, _of_entries(rows.weights(here), block) * far**2)
-    zeros = rows.total - met  # weight of the entries that are not stored
-    zeros *= mean
-    zeros *= mean
-    std += zeros
-    std /= rows.total
-    np.sqrt(std, out=std)
-    std[low == high] = 0.0
-    return Columns(mean, std, low, high, filled / (n * d))
-
-
-def _of_entries(values: FloatArray, block: Any) -> FloatArray:
-    """One number per row, repeated for each stored entry of its row."""
-    return np.repeat(values, np.diff(block.indptr))
-
-
-def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
-    """Return pairs (first, later) of columns that are equal in every row, except constant columns.
-
-    Equal columns have equal inner products with a random vector: only neighbours in the order of these products are
-    compared, at most 300 pairs.
-    """
-    varying = np.flatnonzero(~found.constant)
-    if not len(varying):
-        return []
-    projection = _projections(rows, len(found.mean))[varying]
-    order = np.argsort(projection, kind="stable")
-    projection, order = projection[order], varying[order]
-    reach = np.maximum(np.abs(projection), found.std[order] * math.sqrt(len(rows)))
-    left, right = order[:-1], order[1:]
-    close = np.diff(projection) <= 1e-9 * reach[:-1]
-    close &= found.low[left] == found.low[right]
-    close &= found.high[left] == found.high[right]
-    where = np.flatnonzero(close)[:_MOST_PAIRS]
-    same = _equal_columns(rows, left[where], right[where])
-    pairs = zip(left[where][same].tolist(), right[where][same].tolist(), strict=True)
-    return sorted((min(pair), max(pair)) for pair in pairs)
-
-
-def _projections(rows: Rows, d: int) -> FloatArray:
-    """Inner product of each column with a random vector."""
-    rng, total = np.random.default_rng(0), np.zeros(d)
-    for here, block in rows.blocks():
-        direction = rng.standard_normal(here.stop - here.start)
-        if rows.sparse:
-            np.add.at(total, block.indices, _of_entries(direction, block) * block.data)
-        else:
-            total += block.T @ direction
-    return total
-
-
-def _equal_columns(rows: Rows, left: IntArray, right: IntArray) -> BoolArray:
-    """Return whether each column of ``left`` equals its counterpart in ``right`` in every row."""
-    same = np.ones(len(left), dtype=bool)
-    if not len(left):
-        return same
-    for _, block in rows.blocks():
-        if rows.sparse:
-            columns = sp.csc_array(block)
-            difference = columns[:, left] - columns[:, right]
-            difference.eliminate_zeros()
-            same &= np.diff(sp.csc_array(difference).indptr) == 0
-        else:
-            same &= (block[:, left] == block[:, right]).all(axis=0)
-    return same
-
-
-def health(subject: Subject, evaluated: Evaluation, found: Columns) -> Health:
+def health(content: Content) -> Health:
     """Collect the facts and findings about the data."""
+    subject, evaluated, found = content.subject, content.evaluated, content.columns
     rows, d = subject.train, len(subject.names)
     out = Health()
     out.facts.append(("Rows the model was fitted to", words.count(len(rows))))
@@ -257,9 +129,9 @@ def _training_gaps(encoder: Encoder, n: int) -> dict[str, int] | None:
 
 def _useless(subject: Subject, found: Columns, out: Health) -> None:
     constant = np.flatnonzero(found.constant)
-    pairs = duplicates(subject.train, found)
+    pairs = found.duplicates
     out.facts.append(("Constant columns", words.count(len(constant))))
-    more = "at least " if len(pairs) >= _MOST_PAIRS else ""
+    more = "at least " if len(pairs) >= MOST_PAIRS else ""
     out.facts.append(("Duplicate columns", more + words.count(len(pairs))))
     if len(constant):
         out.findings.append(
@@ -338,16 +210,16 @@ def _balance(subject: Subject, out: Health) -> None:
         )
 
 
-def majority(subject: Subject, evaluated: Evaluation) -> tuple[str, float]:
-    """Return the most frequent class of the training rows, and the error of always predicting it."""
-    assert subject.classes is not None
-    place = {label: code for code, label in enumerate(subject.classes.tolist())}
-    labels, inverse = subject.train.labels
-    best = labels[int(np.bincount(inverse, subject.train.weight).argmax())]
-    wrong = evaluated.truth != place.get(best, UNKNOWN)
-    return words.name(best), float(evaluated.weight @ wrong) / float(evaluated.weight.sum())
-
-
 def _list_names(names: list[Any], total: int) -> str:
     shown = ", ".join(words.name(name, 100) for name in names[:SHOWN])
     return shown + (f" and {words.count(total - SHOWN)} more" if total > SHOWN else "")
+
+
+def _schema(subject: Subject) -> list[tuple[str, str, int]]:
+    """Return the columns of the table, their inferred types, and the number of model columns of each."""
+    steps = subject.steps
+    if hasattr(steps, "steps"):
+        steps = next((step for _, step in steps.steps if isinstance(step, Encoder)), None)
+    if not isinstance(steps, Encoder):
+        return []
+    return [(words.name(e.name), e.type, e.width) for e in steps.encodings_]

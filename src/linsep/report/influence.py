@@ -1,4 +1,4 @@
-"""The features with the largest influence, and the rows with the largest losses."""
+"""The features with the largest influence, the margins of the rows, and the rows with the largest losses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from linsep.arrays import FloatArray
 from linsep.errors import LinsepError
 from linsep.inference import summary
 from linsep.inference.intervals import refusal
+from linsep.plot import style
 from linsep.report import formatting as words
-from linsep.report.evaluation import UNKNOWN, Evaluation, scores
-from linsep.report.health import Columns
+from linsep.report import svg
+from linsep.report.columns import Columns
+from linsep.report.evaluation import UNKNOWN, Content, Evaluation, scores
 from linsep.report.largest import largest
-from linsep.report.subject import Subject
+from linsep.report.subject import MOST_CLASSES, Subject
 
 MOST_COEFFICIENTS = 40
-MOST_CLASSES = 30
+_BARS = 20
 _WIDEST_INFERENCE = 1000  # columns up to which standard errors are computed
 WORST = 12
 
@@ -58,16 +60,15 @@ class ClassFeatures:
     against: list[tuple[str, float]]
 
 
-@dataclass(frozen=True)
-class WorstRow:
-    """A row with a large loss."""
-
-    row: int
-    truth: str
-    answer: str
-    score: float
-    loss: float | None
-    reasons: list[tuple[str, float]]
+def feature_facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the features."""
+    subject, columns = content.subject, content.columns
+    if subject.several:
+        features, left_out = class_features(subject, columns)
+        return {"features": features, "features_left_out": left_out}
+    found = coefficients(subject, columns)
+    figures = {"coefficients": _draw_coefficients(found)} if found.lines else {}
+    return {"coefficients": found, "figures": figures}
 
 
 def coefficients(subject: Subject, found: Columns) -> Coefficients:
@@ -169,6 +170,52 @@ def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
     ]
 
 
+def _draw_coefficients(found: Coefficients) -> str:
+    """Draw standardised coefficients as bars, with confidence intervals where they are valid."""
+    lines = found.lines[:_BARS][::-1]
+    stand_in = svg.Placeholders()
+    labels = [stand_in(words.name(line.name, 32)) for line in lines]
+    ax = svg.new_axes(7.4, 1.0 + 0.25 * len(lines))
+    weight = np.array([line.weight for line in lines])
+    for sign, colour in ((1, style.VERMILION), (-1, style.BLUE)):
+        rows = np.flatnonzero(np.sign(weight) == sign)
+        ax.barh(rows, weight[rows], height=0.7, color=colour, linewidth=0)
+    if found.intervals:
+        low = [(line.low or 0.0) * line.spread for line in lines]
+        high = [(line.high or 0.0) * line.spread for line in lines]
+        ax.hlines(range(len(lines)), low, high, color=style.BLACK, linewidth=1.5)
+    ax.axvline(0, color=style.BLACK, linewidth=0.8)
+    ax.set_yticks(range(len(lines)), labels)
+    ax.set_ylim(-0.6, len(lines) - 0.4)
+    ax.tick_params(axis="y", length=0)
+    style.finish(ax, "coefficient × standard deviation of its column")
+    text = "Bars of the largest coefficients, each times the standard deviation of its column"
+    return svg.to_svg(ax, "coefficients", text, stand_in.names)
+
+
+@dataclass(frozen=True)
+class WorstRow:
+    """A row with a large loss."""
+
+    row: int
+    truth: str
+    answer: str
+    score: float
+    loss: float | None
+    reasons: list[tuple[str, float]]
+
+
+def row_facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the rows."""
+    subject, evaluated = content.subject, content.evaluated
+    regression = subject.classes is None
+    return {
+        "worst": worst_rows(subject, evaluated, content.columns),
+        "support": _support(subject),
+        "figures": {} if regression else {"margins": _draw_margins(subject, evaluated)},
+    }
+
+
 def worst_rows(subject: Subject, evaluated: Evaluation, found: Columns) -> list[WorstRow]:
     """Return the rows with the largest losses (or smallest margins), and the features that contributed most."""
 
@@ -218,3 +265,57 @@ def _worst_row(
             if contribution[j] != 0
         ],
     )
+
+
+def _draw_margins(subject: Subject, evaluated: Evaluation) -> str:
+    """Draw histograms of the scores of two classes, or of the margins of several classes."""
+    ax = svg.new_axes(7.4, 3.2)
+    kept = (evaluated.truth != UNKNOWN) & (evaluated.weight > 0)
+    if subject.several:
+        parts = [(kept, style.BLUE, "margin of the true class")]
+    else:
+        assert subject.classes is not None
+        labels = [f"class {words.name(label, 24)}" for label in subject.classes.tolist()]
+        parts = [
+            (kept & (evaluated.truth == c), style.CLASSES[c][0], label)
+            for c, label in enumerate(labels)
+        ]
+    shown = evaluated.margin if subject.several else evaluated.score
+    stand_in = svg.Placeholders()
+    low, high = (float(end) for end in np.quantile(shown[kept], [0.002, 0.998]))
+    low, high = min(low, -1e-9), max(high, 1e-9)
+    edges = np.linspace(low, high, 41)
+    for at, (rows, colour, label) in enumerate(parts):
+        height = np.histogram(shown[rows].clip(low, high), edges, weights=evaluated.weight[rows])[0]
+        look = {"color": colour, "alpha": 0.35, "linewidth": 0}
+        ax.stairs(height, edges, fill=True, label=stand_in(label), **look)
+        ax.stairs(height, edges, color=colour, linewidth=1.5, linestyle=("-", "--")[at])
+    ax.axvline(0, color=style.BLACK, linewidth=1)
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False)
+    style.finish(ax, "margin" if subject.several else "score", "rows")
+    what = "margins of the true class" if subject.several else "scores of each class"
+    text = f"Histogram of the {what}; the decision changes at 0. The outermost bars hold what lies beyond."
+    return svg.to_svg(ax, "margins", text, stand_in.names)
+
+
+def _support(subject: Subject) -> list[tuple[str, str]]:
+    """Return the number of support vectors and the width of the margin, if the model has them."""
+    model, lines = subject.model, []
+    kept = getattr(model, "support_", None)
+    if kept is not None:
+        share = words.percent(len(kept) / len(subject.train))
+        lines.append(("Support vectors", f"{words.count(len(kept))} ({share} of the rows)"))
+    alpha = getattr(model, "alpha_", None)
+    if (
+        alpha is not None
+        and subject.regularisation is not None
+        and np.isfinite(subject.regularisation)
+    ):
+        at_bound = int((np.abs(np.ravel(alpha)) >= subject.regularisation * (1 - 1e-9)).sum())
+        lines.append(("of these with alpha = C (inside the margin)", words.count(at_bound)))
+    for name, text in (("margin_", "Margin"), ("margin_width_", "Width of the margin")):
+        value = getattr(model, name, None)
+        if value is not None and np.ndim(value) == 0:
+            lines.append((text, words.number(float(value), 6)))
+    return lines

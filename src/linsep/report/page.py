@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from linsep.report import formatting as words
-from linsep.report.ranking import Thresholds
 
 #: Maximum size of a page, for any input.
 LARGEST = 2_000_000
@@ -61,21 +59,6 @@ def policy(css: str, script: str) -> str:
     return (
         f"default-src 'none'; style-src '{_digest(css)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def slider_data(found: Thresholds) -> str:
-    """Return the stops of the slider as JSON, numbers only, so that nothing in it can close the element."""
-    digits = 3 if found.on_probabilities else 6
-    return json.dumps(
-        {
-            "t": [float(f"{t:.{digits}g}") for t in found.t.tolist()],
-            "tp": [round(value, 6) for value in found.tp.tolist()],
-            "fp": [round(value, 6) for value in found.fp.tolist()],
-            "positives": found.positives,
-            "negatives": found.negatives,
-        },
-        separators=(",", ":"),
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
-from linsep.report.evaluation import UNKNOWN, Evaluation
+from linsep.plot import style
+from linsep.report import svg
+from linsep.report.evaluation import UNKNOWN, Content, Evaluation
 from linsep.report.largest import pieces
 from linsep.report.subject import Subject
 
@@ -54,6 +58,34 @@ class Calibration:
     rows: FloatArray
     brier: float
     log_loss: float
+
+
+def facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the quality of a model of two classes."""
+    subject, evaluated = content.subject, content.evaluated
+    stops = thresholds(subject, evaluated)
+    z, positive, weight = positives(evaluated)
+    curve = ranking(z, positive, weight)
+    drawn = {}
+    if curve is not None:
+        tp, fp = float(stops.tp[stops.start]), float(stops.fp[stops.start])
+        recall = tp / stops.positives
+        drawn["roc"] = _draw_roc(curve, (fp / stops.negatives, recall))
+        precision = tp / (tp + fp) if tp + fp else 1.0
+        drawn["pr"] = _draw_precision_recall(curve, (recall, precision))
+    found = None
+    if subject.probabilistic:
+        p, q = probability(subject, z), probability(subject, -z)
+        found = calibration(p, q, positive, weight)
+        drawn["calibration"] = _draw_calibration(found)
+    slider = _slider_data(stops)
+    return {
+        "stops": stops,
+        "slider": slider,
+        "curve": curve,
+        "calibration": found,
+        "figures": drawn,
+    }
 
 
 def positives(evaluated: Evaluation) -> tuple[FloatArray, BoolArray, FloatArray]:
@@ -216,4 +248,59 @@ def calibration(
         rows,
         math.fsum(brier) / total,
         math.fsum(log_loss) / total,
+    )
+
+
+def _draw_roc(curve: Ranking, at: tuple[float, float]) -> str:
+    """Draw the true against the false positive rate."""
+    ax = svg.new_axes()
+    ax.plot([0, 1], [0, 1], "--", color=style.GREY, linewidth=1)
+    ax.plot(curve.fpr, curve.tpr, color=style.BLUE, linewidth=2)
+    _unit_square(ax)
+    style.finish(ax, "false positive rate", "true positive rate (recall)")
+    text = f"ROC curve, area {curve.auc:.4f}; the dashed diagonal is guessing"
+    return svg.to_svg(ax, "roc", text, dot=at)
+
+
+def _draw_precision_recall(curve: Ranking, at: tuple[float, float]) -> str:
+    """Draw precision against recall."""
+    ax = svg.new_axes()
+    ax.axhline(curve.share_positive, linestyle="--", color=style.GREY, linewidth=1)
+    ax.step(curve.recall, curve.precision, where="pre", color=style.BLUE, linewidth=2)
+    _unit_square(ax)
+    style.finish(ax, "recall", "precision")
+    text = f"Precision-recall curve, average precision {curve.average_precision:.4f}"
+    return svg.to_svg(ax, "pr", f"{text}; the dashed line is guessing", dot=at)
+
+
+def _draw_calibration(found: Calibration) -> str:
+    """Draw observed frequencies against predicted probabilities."""
+    ax = svg.new_axes()
+    ax.plot([0, 1], [0, 1], "--", color=style.GREY, linewidth=1)
+    if found.low is not None and found.high is not None:
+        ax.vlines(found.predicted, found.low, found.high, color=style.BLUE, alpha=0.5, linewidth=2)
+    ax.plot(found.predicted, found.observed, "o-", color=style.BLUE, linewidth=1.2, markersize=5)
+    _unit_square(ax)
+    style.finish(ax, "predicted probability", "observed share")
+    text = "Calibration: observed share of the second class against its predicted probability"
+    return svg.to_svg(ax, "calibration", f"{text}; bars are exact 95 % intervals")
+
+
+def _unit_square(ax: Any) -> None:
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    ax.grid(color=style.GREY, alpha=0.2, linewidth=0.6)
+
+
+def _slider_data(found: Thresholds) -> str:
+    """Return the stops of the slider as JSON, numbers only, so that nothing in it can close the element."""
+    digits = 3 if found.on_probabilities else 6
+    return json.dumps(
+        {
+            "t": [float(f"{t:.{digits}g}") for t in found.t.tolist()],
+            "tp": [round(value, 6) for value in found.tp.tolist()],
+            "fp": [round(value, 6) for value in found.fp.tolist()],
+            "positives": found.positives,
+            "negatives": found.negatives,
+        },
+        separators=(",", ":"),
     )

@@ -1,4 +1,4 @@
-"""How to reproduce the model and verify it."""
+"""How C was chosen, and how to reproduce the model and verify it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,29 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
+from linsep import plot
 from linsep.model_files import LARGEST_DIGEST, digest
+from linsep.plot import style
 from linsep.report import formatting as words
+from linsep.report import svg
+from linsep.report.evaluation import Content
 from linsep.report.subject import Subject
+from linsep.tuning import Tuning
+
+
+def facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on how to reproduce the model."""
+    subject = content.subject
+    return {
+        "parameters": parameters(subject.model),
+        "penalties": penalties(subject),
+        "versions": versions(),
+        "fingerprint": fingerprint(subject),
+        "code": code(subject),
+        "steps": steps(subject),
+    }
 
 
 def parameters(model: Any) -> list[tuple[str, str, bool]]:
@@ -84,3 +104,29 @@ def fingerprint(subject: Subject) -> str:
     if rows.X.shape[0] * rows.X.shape[1] > LARGEST_DIGEST:
         return "not computed: too many numbers"
     return digest(rows.X, rows.y)
+
+
+def validation_facts(content: Content) -> dict[str, Any] | None:
+    """Return the values of the section on the choice of C; None without tuning."""
+    tuning = content.tuning
+    if tuning is None:
+        return None
+    finite = bool(np.isfinite(tuning.best_C))
+    return {"tuning": tuning, "figures": {"validation": _draw_curve(tuning)} if finite else {}}
+
+
+def _draw_curve(tuning: Tuning) -> str:
+    """Draw held-out scores against C."""
+    curve = tuning.curve
+    finite = np.isfinite(curve.Cs)
+    ax = svg.new_axes(7.4, 3.4)
+    scores = curve.scores[finite]
+    plot.validation_curve(
+        curve.Cs[finite], scores if scores.shape[1] > 1 else scores[:, 0], best=tuning.best_C, ax=ax
+    )
+    ax.minorticks_off()
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    scoring = str(curve.scoring).replace("_", " ")
+    style.finish(ax, "strength C", scoring if scoring.isascii() else "score", "")
+    text = f"Validation curve: held-out score against C; the chosen C is {tuning.best_C:g}"
+    return svg.to_svg(ax, "validation", text)

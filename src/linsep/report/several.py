@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from linsep.arrays import FloatArray
 from linsep.report import formatting as words
-from linsep.report.evaluation import UNKNOWN, Evaluation, scores
+from linsep.report.evaluation import UNKNOWN, Content, Evaluation, scores
 from linsep.report.ranking import ranking
-from linsep.report.subject import Subject
+from linsep.report.subject import MOST_CLASSES, Subject
 
-MOST_CLASSES = 30
 _MOST_SCORES = 4e6  # number of scores up to which areas under curves use all rows
 
 
@@ -41,6 +41,17 @@ class Confusion:
         total = float(self.counts[i].sum())
         share = float(self.counts[i, j]) / total if total else 0.0
         return 0 if share == 0 else max(1, round(10 * share))
+
+
+def facts(content: Content) -> dict[str, Any]:
+    """Return the values of the section on the quality of a model of several classes."""
+    lines, left_out, rows = class_lines(content.subject, content.evaluated)
+    return {
+        "confusion": confusion(content.subject, content.evaluated),
+        "lines": lines,
+        "lines_left_out": left_out,
+        "area_rows": rows,
+    }
 
 
 def confusion(subject: Subject, evaluated: Evaluation) -> Confusion:

@@ -24,6 +24,8 @@ from linsep.tables import Encoder, Table
 
 # Number of entries per block of dense and of sparse rows.
 _BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 17
+#: Maximum number of classes in a table.
+MOST_CLASSES = 30
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from linsep.bounds import clopper_pearson
 from linsep.report import formatting as words
 from linsep.report.assurance import Proof
-from linsep.report.evaluation import Evaluation
-from linsep.report.health import Columns, majority
+from linsep.report.columns import Columns
+from linsep.report.evaluation import UNKNOWN, Content, Evaluation
 from linsep.report.influence import strongest
 from linsep.report.residuals import Residuals
 from linsep.report.subject import Subject
@@ -26,20 +28,14 @@ class Answer:
     tone: str  # "good", "fair", "bad", "plain"
 
 
-def answers(
-    subject: Subject,
-    evaluated: Evaluation,
-    found: Columns,
-    proof: Proof,
-    regression: Residuals | None,
-    tuning: Any,
-) -> list[Answer]:
+def answers(content: Content, proof: Proof, regression: Residuals | None) -> list[Answer]:
     """Return the cards at the top of the report."""
+    subject, evaluated = content.subject, content.evaluated
     if regression is None:
-        first = [_quality(subject, evaluated), _confidence(evaluated, tuning)]
+        first = [_quality(subject, evaluated), _confidence(evaluated, content.tuning)]
     else:
         first = [_how_close(evaluated, regression), _how_sure_of_distance(evaluated, regression)]
-    return [*first, _features(subject, found), _optimal(proof)]
+    return [*first, _features(subject, content.columns), _optimal(proof)]
 
 
 def _rows_used(evaluated: Evaluation) -> str:
@@ -50,7 +46,7 @@ def _rows_used(evaluated: Evaluation) -> str:
 
 
 def _quality(subject: Subject, evaluated: Evaluation) -> Answer:
-    label, guess = majority(subject, evaluated)
+    label, guess = _majority(subject, evaluated)
     wrong = float(evaluated.weight @ evaluated.wrong)
     text = (
         f"{words.count(wrong)} wrong of {_rows_used(evaluated)}. "
@@ -148,3 +144,13 @@ def _optimal(proof: Proof) -> Answer:
     tone = {"proven": "good", "open": "fair", "broken": "bad", "none": "plain"}
     text = proof.headline + "." + (f" {proof.sentences[0]}" if proof.state == "broken" else "")
     return Answer("Is it proven optimal?", short[proof.state], text, tone[proof.state])
+
+
+def _majority(subject: Subject, evaluated: Evaluation) -> tuple[str, float]:
+    """Return the most frequent class of the training rows, and the error of always predicting it."""
+    assert subject.classes is not None
+    place = {label: code for code, label in enumerate(subject.classes.tolist())}
+    labels, inverse = subject.train.labels
+    best = labels[int(np.bincount(inverse, subject.train.weight).argmax())]
+    wrong = evaluated.truth != place.get(best, UNKNOWN)
+    return words.name(best), float(evaluated.weight @ wrong) / float(evaluated.weight.sum())
