@@ -17,6 +17,7 @@ from linsep.data import Memory
 from linsep.errors import BadInput, SeparableData, require_tolerance
 from linsep.estimators.support import multipliers
 from linsep.losses import Loss
+from linsep.pipelines import take_apart
 from linsep.separability import Inseparable, Separable, decide
 from linsep.sklearn_objectives import Objective, Part, codes
 from linsep.train import Fit, Recipe, train
@@ -237,7 +238,7 @@ def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -
 
 def _support(model: Any, subject: Subject, found: list[_Compared]) -> SupportVectors | None:
     """Support vectors of the optimum, for a model that computes its coefficients from them."""
-    final = model[-1] if hasattr(model, "steps") else model
+    final = take_apart(model).model
     if not hasattr(final, "support_vectors_"):
         return None
     parts, alphas = subject.objective.parts, []

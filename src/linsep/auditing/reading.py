@@ -13,16 +13,8 @@ from linsep.auditing.subject import Stated, Subject
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.errors import BadInput, Refused
+from linsep.pipelines import take_apart
 from linsep.sklearn_objectives import Given, objective_of
-
-
-def _final_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the rows that the linear model at the end of a pipeline or graph receives, and that model."""
-    if isinstance(model, OnnxModel):
-        return model.transform(X), model
-    if not hasattr(model, "steps"):
-        return X, model
-    return model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
 
 
 def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
@@ -33,7 +25,9 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
         raise BadInput("audit needs X and y, the rows and targets that the model was fitted to.")
     if isinstance(model, str | os.PathLike):
         model = model_files.load(model)
-    rows, final = _final_step(model, X)
+    parts = take_apart(model)
+    final = parts.model
+    rows = model.transform(X) if isinstance(model, OnnxModel) else parts.transform(X)
     numbers = inputs.rows(rows, "audit")[0].astype(np.float64)
     refuse_nonfinite(numbers)
     n = numbers.shape[0]

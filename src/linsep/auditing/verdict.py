@@ -14,6 +14,7 @@ from linsep.auditing import support_vectors
 from linsep.auditing.support_vectors import SupportVectors
 from linsep.errors import BadInput
 from linsep.notebook import facts_table
+from linsep.pipelines import take_apart
 
 #: Width of the name column in the text of an audit.
 _NAME = 10
@@ -148,8 +149,8 @@ class Audit:
         """
         coef, intercept = self.optimum
         model: Any = copy.deepcopy(self._model) if hasattr(self._model, "get_params") else None
-        final = model[-1] if hasattr(model, "steps") else model
-        if final is None or not hasattr(final, "coef_"):
+        final = take_apart(model).model
+        if not hasattr(final, "coef_"):
             raise BadInput(
                 f"improve needs a model of scikit-learn; this is {self.model_name}. The coefficients of the optimum "
                 "are in audit(...).optimum."
