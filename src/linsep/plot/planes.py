@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 from sklearn.pipeline import Pipeline
 
 from linsep.arrays import FloatArray
+from linsep.data import Memory
 from linsep.errors import BadInput
 from linsep.plot import style
 from linsep.plot.style import Plane
+from linsep.separability import Separable, decide
 
 BOUNDARY = {"color": style.BLACK, "linewidth": 2.0, "linestyle": "-"}
 MARGIN = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}
@@ -32,7 +34,7 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
-        Its title is "linearly separable" or "not linearly separable", decided by linear programming.
+        Its title is "linearly separable" or "not linearly separable", decided by ``linsep.separate``.
 
     Raises
     ------
@@ -62,10 +64,9 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
         ax.fill(*outline.T, facecolor=colour, alpha=0.12)
         ax.plot(*np.vstack([outline, outline[:1]]).T, dashes, color=colour, linewidth=1.2)
     style.scatter(ax, points, y)
-    found = _separator(points, positive) is not None
     ax.legend(frameon=False)
     ax.set_aspect("equal", adjustable="datalim")
-    title = "linearly separable" if found else "not linearly separable"
+    title = f"{'' if _separable(points, positive) else 'not '}linearly separable"
     return style.finish(ax, *style.column_names(X), title)
 
 
@@ -305,22 +306,15 @@ def _hull(points: FloatArray) -> FloatArray:
         return points[[along.argmin(), along.argmax()]]
 
 
-def _separator(points: FloatArray, positive: Any) -> Plane | None:
-    """Return (w, b) with y g >= 1 on every row, by linear programming, or None if there is none."""
-    centre = points.mean(axis=0)
-    scale = float(np.abs(points - centre).max()) or 1.0
-    rows = np.column_stack([(points - centre) / scale, np.ones(len(points))])
-    rows *= np.where(positive, 1.0, -1.0)[:, None]
-    found = linprog(np.zeros(3), -rows, -np.ones(len(rows)), bounds=(None, None))
-    if found.status != 0:
-        return None
-    w = found.x[:2] / scale
-    return w, float(found.x[2] - w @ centre)
+def _separable(points: FloatArray, positive: Any) -> bool:
+    """Return whether some line has every row strictly on the side of its class."""
+    with closing(Memory(points, np.where(positive, 1.0, -1.0))) as data:
+        return isinstance(decide(data, fit_intercept=True), Separable)
 
 
 def _perceptrons(points: FloatArray, signs: FloatArray, runs: int = 5) -> list[Plane]:
     """Return separators found by perceptrons that visit the rows in different orders."""
-    if _separator(points, signs > 0) is None:
+    if not _separable(points, signs > 0):
         raise BadInput("the classes are not linearly separable: there is no separator to draw.")
     centre = points.mean(axis=0)
     rows = np.column_stack([points - centre, np.full(len(points), np.abs(points - centre).max())])
