@@ -39,23 +39,8 @@ from linsep.train import Fit, Recipe
 from linsep.zero_one import ZeroOne
 
 #: Dataclasses that a model file may contain, by name. Every field is checked against its annotation.
-RECORDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(
-            Optimality,
-            Recipe,
-            Fit,
-            ElasticNet,
-            GroupElasticNet,
-            Linearised,
-            Explicit,
-            TraceRecord,
-            ZeroOne,
-            Traffic,
-        ),
-    )
-}
+_SAVED = (Optimality, Recipe, Fit, ElasticNet, GroupElasticNet, Linearised, Explicit, TraceRecord)
+RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_SAVED, ZeroOne, Traffic)}
 RECORDS.update(
     (f"loss:{kind.__name__}", kind)
     for kind in (getattr(losses, name) for name in losses.__all__)

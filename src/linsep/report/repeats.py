@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.arrays import IntArray
+from linsep.arrays import IntArray, mix_bits
 from linsep.report.subject import Rows
 
 _COMPARED = 8  # blocks of rows compared at a time
@@ -83,13 +83,8 @@ def _hashes(rows: Rows) -> Iterator[tuple[slice, Hashes]]:
 
 
 def _hash_numbers(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
-    """Mix the bits of each number, because those of round numbers are mostly zero."""
-    bits = (np.ascontiguousarray(x, dtype=np.float64) + 0.0).view(np.uint64)
-    bits ^= bits >> np.uint64(32)
-    bits *= odd
-    bits ^= bits >> np.uint64(29)
-    bits *= np.uint64(0x9E3779B97F4A7C15)
-    return bits
+    """Return 64-bit hashes of numbers, which differ between columns; that of 0 is 0."""
+    return mix_bits((np.ascontiguousarray(x, dtype=np.float64) + 0.0).view(np.uint64)) * odd
 
 
 def _equal(A: Rows, rows: IntArray, B: Rows, others: IntArray) -> tuple[IntArray, IntArray]:
