@@ -39,7 +39,7 @@ def test_bounds_of_a_rough_model_enclose_the_error_of_the_optimum(text, loss, we
         for fit_intercept in (True, False):
             rough = LinearClassifier(loss, C=C, tol=1e-3, fit_intercept=fit_intercept)
             rough.fit(X[train], y[train], sample_weight=own)
-            parts = [rejecting.signed_part(rough, rows.take(part)) for part in (train, held)]
+            parts = [rejecting.signed_rows(rough, rows.take(part)) for part in (train, held)]
             least, most = rejecting.error_bounds(rough, *parts)
             exact = LinearClassifier(loss, C=C, tol=1e-9, fit_intercept=fit_intercept)
             exact.fit(X[train], y[train], sample_weight=own)

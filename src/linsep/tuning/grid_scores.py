@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -15,15 +15,37 @@ from linsep.errors import BadInput, require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts, stack, take_rows
 from linsep.solvers.grid.problem import HeldOut
+from linsep.train import Fit
 from linsep.train_grid import fit_grid
 from linsep.tuning import leave_one_out, pruning, splits
 from linsep.tuning import one_by_one as separate
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import GridRecord
 from linsep.tuning.scoring import ERROR, Score
-from linsep.tuning.tunable import tunable
+from linsep.tuning.tunable import grid_problem
 
 _HELD = 4_000_000  # held-out scores that the grid stores; more are computed again, fold by fold
+
+
+class GridModel(NamedTuple):
+    """A model of a grid or path: coefficients (k, d), intercepts (k,), certificate and passes over the data."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    certificate: Optimality
+    passes: float
+
+    @classmethod
+    def from_fit(cls, fit: Fit) -> GridModel:
+        """Return a model that was fitted together with others."""
+        return cls(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes)
+
+    @classmethod
+    def from_estimator(cls, model: Any, caller: str) -> GridModel:
+        """Return a model that was fitted on its own; raise if it has no certificate, naming ``caller``."""
+        coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+        proof = require_certificate(model, caller)
+        return cls(coef, intercept, proof, getattr(model, "n_passes_", 0.0))
 
 
 class GridScores:
@@ -53,24 +75,14 @@ class GridScores:
             )
         return np.array(rows)
 
-    def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
-        """Add a model of a grid that was fitted together."""
-        self._add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
-
-    def add_model(self, c: int, f: int, score: float, model: Any) -> None:
-        """Add a model that was fitted on its own."""
-        proof, passes = require_certificate(model, "tune"), getattr(model, "n_passes_", 0.0)
-        self._add(c, f, score, proof, passes, model.coef_, model.intercept_)
-
-    def _add(
-        self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
-    ) -> None:
+    def add(self, c: int, f: int, score: float, model: GridModel) -> None:
+        """Add a model of the grid."""
         f += self.fold
         if self._keep:
-            self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
-        self.scores[c, f], self.certificates[c, f] = score, proof
-        seconds = perf_counter() - self._began
-        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
+            self._weights[c, f] = model.coef.copy(), model.intercept.copy()
+        self.scores[c, f], self.certificates[c, f] = score, model.certificate
+        seconds, gap = perf_counter() - self._began, model.certificate.relative_gap
+        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, model.passes, gap))
         if self.job is not None:
             self.job.done = max(self.job.done, len(self.trace))
 
@@ -122,7 +134,7 @@ def _grid_scores(
         models = separate.models(estimator, data, found.Cs, parts.pairs)
     for c, f, model in models:
         value = separate.score_held_out(score, model, data, parts.pairs[f][1])
-        found.add_model(c, f, value, model)
+        found.add(c, f, value, GridModel.from_estimator(model, "tune"))
 
 
 def _scores_together(
@@ -131,11 +143,8 @@ def _scores_together(
     """Fit and score the grid together; return False if no engine supports it."""
     y, weight = data.y, data.weight
     Cs, part = found.Cs.tolist(), parts.parts(len(y))
-    asked = tunable(estimator)
-    if asked is None or part is None or data.location is Location.CLUSTER:
-        return False
-    problem = asked._grid_problem(data.X, y, weight)
-    if problem is None:
+    asked, problem = grid_problem(estimator, data)
+    if asked is None or problem is None or part is None:
         return False
     problem, counted = problem.with_grid(Cs, part), score is ERROR and is_classifier(estimator)
     if counted and problem.weight is None:
@@ -145,7 +154,7 @@ def _scores_together(
             return False
         for f, size in enumerate(parts.sizes):
             for c in range(len(Cs)):
-                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
+                found.add(c, f, errors[c, f] / size, GridModel.from_fit(fits[c, f]))
         return True
     many = len(y) * len(Cs) > _HELD and isinstance(problem.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
@@ -160,7 +169,8 @@ def _scores_together(
         own = None if weight is None else weight[rows]
         for c in range(len(Cs)):
             model = asked._scoring_model(problem, fits[c, f])
-            found.add_fit(c, f, score.of(model, z[c, :, None], y[rows], own), fits[c, f])
+            value = score.of(model, z[c, :, None], y[rows], own)
+            found.add(c, f, value, GridModel.from_fit(fits[c, f]))
     return True
 
 
@@ -170,11 +180,10 @@ def score_left_out_rows(whole: Parts, data: LabelledRows, score: Score, found: G
         raise BadInput(
             f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
         )
-    asked = tunable(whole.model)
-    problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
+    asked, problem = grid_problem(whole.model, data)
     leave_one_out.refuse(problem)
     assert asked is not None and problem is not None
     for c, fit in enumerate(leave_one_out.fits_of(problem, found.Cs.tolist())):
         z = leave_one_out.scores(problem, fit)
         value = score.of(asked._scoring_model(problem, fit), z[:, None], data.y, data.weight)
-        found.add_fit(c, 0, value, fit)
+        found.add(c, 0, value, GridModel.from_fit(fit))

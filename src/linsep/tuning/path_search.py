@@ -8,18 +8,16 @@ import numpy as np
 from sklearn.base import clone
 
 from linsep.arrays import FloatArray
-from linsep.certificates import Optimality
-from linsep.data import Location
-from linsep.errors import require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts
 from linsep.train_grid import fit_grid
 from linsep.tuning import one_by_one as separate
+from linsep.tuning.grid_scores import GridModel
 from linsep.tuning.grid_search import read, tunable_parts, warn_uncertified
 from linsep.tuning.grids import grid_of
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import Path
-from linsep.tuning.tunable import tunable, within_its_time_limit
+from linsep.tuning.tunable import grid_problem, within_its_time_limit
 
 
 @within_its_time_limit
@@ -80,28 +78,18 @@ def path(
     return Path(grid, np.stack(coefs), np.stack(intercepts), proofs, float(sum(passes)))
 
 
-#: One model of the path: coef (k, d), intercept (k,), certificate and passes.
-_Model = tuple[FloatArray, FloatArray, Optimality, float]
-
-
-def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
+def _fit_together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[GridModel] | None:
     """Fit the models of all C together; return None if no engine supports the problem."""
-    asked = None if data.location is Location.CLUSTER else tunable(estimator)
-    problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
+    problem = grid_problem(estimator, data)[1]
     fits = None if problem is None else fit_grid(problem.with_grid(grid.tolist()))
-    if fits is None:
-        return None
-    ordered = [fits[c, -1] for c in range(len(grid))]
-    return [(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes) for fit in ordered]
+    return None if fits is None else [GridModel.from_fit(fits[c, -1]) for c in range(len(grid))]
 
 
-def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) -> list[_Model]:
+def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) -> list[GridModel]:
     """Fit the models in increasing order of C, each with a warm start from the previous one."""
-    found: list[_Model] = []
+    found: list[GridModel] = []
     with separate.quiet():
         for model in separate.fit_rising(estimator, data, grid):
-            W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-            proof, passes = require_certificate(model, "path"), getattr(model, "n_passes_", 0.0)
-            found.append((W, b, proof, passes))
+            found.append(GridModel.from_estimator(model, "path"))
             job.done += 1
     return found

@@ -70,7 +70,7 @@ def models(
     found: dict[tuple[int, int], Any] = {}
     for c, f, model in separate.models(rough, data, Cs, pairs):
         if c == 0:
-            parts = [signed_part(model, data.take(rows)) for rows in pairs[f]]
+            parts = [signed_rows(model, data.take(rows)) for rows in pairs[f]]
         bounds[c, f] = error_bounds(model, *parts)
         found[c, f] = model
     lost = rejectable(bounds)
@@ -85,17 +85,17 @@ def models(
         yield c, f, model
 
 
-Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
+SignedRows = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
 
 
-def signed_part(model: Any, data: LabelledRows) -> Part:
+def signed_rows(model: Any, data: LabelledRows) -> SignedRows:
     """Return rows, signs (-1 and +1 for the two classes of the model) and weights."""
     X = data.X if sp.issparse(data.X) else np.asarray(data.X, dtype=np.float64)
     sign = np.where(data.y == model.classes_[1], 1.0, -1.0)
     return X, sign, np.ones(len(sign)) if data.weight is None else data.weight
 
 
-def error_bounds(model: Any, train: Part, held: Part) -> Bounds:
+def error_bounds(model: Any, train: SignedRows, held: SignedRows) -> Bounds:
     """Return bounds on the held-out error of the exact optimum that the model approximates."""
     r = float(model.certificate_.coef_error)
     if not np.isfinite(r):

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from linsep import interrupts
 from linsep.arguments import number
 from linsep.arrays import FloatArray
+from linsep.data import Location
 from linsep.pipelines import take_apart
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
+from linsep.tuning.labelled_rows import LabelledRows
 
 
 @runtime_checkable
@@ -54,3 +56,12 @@ def within_its_time_limit(call: Callable[P, R]) -> Callable[P, R]:
 def tunable(estimator: Any) -> Tunable | None:
     """Return the estimator if it implements ``Tunable``, otherwise None."""
     return estimator if isinstance(estimator, Tunable) else None
+
+
+def grid_problem(
+    estimator: Any, data: LabelledRows
+) -> tuple[Tunable, GridProblem] | tuple[None, None]:
+    """Return the estimator and the problem that its models of every C share; None if they are fitted separately."""
+    asked = None if data.location is Location.CLUSTER else tunable(estimator)
+    problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
+    return (None, None) if asked is None or problem is None else (asked, problem)
