@@ -7,6 +7,7 @@ m = min y_i <v, z_i> to <v, w_t> and at most R^2 to |w_t|^2; hence m t <= |v| |w
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,9 +26,16 @@ from linsep.bounds.rounding import (
     square,
     upwards,
 )
-from linsep.bounds.separators import a_separator, best, row_lengths, signed_rows, widest
-from linsep.errors import BadInput, Refused
+from linsep.data import Memory
+from linsep.errors import BadInput, LinsepError, Refused
+from linsep.hyperplane import Hyperplane
+from linsep.losses import Hinge
+from linsep.penalties import ElasticNet
+from linsep.problem.recipe import Recipe
+from linsep.separability import Separable, decide
+from linsep.train import train
 
+_TOL = 1e-9  # relative gap of the hard-margin fits that propose hyperplanes
 START = "updates start from w = 0 and happen only on rows with y <w, z> <= 0"
 
 
@@ -82,7 +90,7 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
             f"w must have {X.shape[1]} numbers, one for each column of X, got {w.shape}."
         )
     offset = 0.0 if b is None else float(np.squeeze(b))
-    rows = signed_rows(X, sigma, b is not None)
+    rows = _signed_rows(X, sigma, b is not None)
     v = w if b is None else np.append(w, offset)
     if not np.isfinite(v).all():
         raise BadInput("w and b must be finite.")
@@ -164,7 +172,7 @@ class _Margins:
     def angular_bound(self) -> float:
         """1/gamma^2, gamma = min <v, z>/(|v| |z|)."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            lengths = row_lengths(self.rows)
+            lengths = _row_lengths(self.rows)
             slack = (len(self.v) + 4) * 2.0**-52
             low = (lengths * (1 - slack) / (self.m + self.error)) ** 2 * (1 - slack)
             high = (lengths * (1 + slack) / np.maximum(self.m - self.error, 0.0)) ** 2 * (1 + slack)
@@ -275,16 +283,60 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
     1.0
     """
     sign = np.asarray(sign, dtype=np.float64)
-    plane = a_separator(X, sign, fit_intercept)
-    rows = signed_rows(X, sign, fit_intercept)
+    plane = _a_separator(X, sign, fit_intercept)
+    rows = _signed_rows(X, sign, fit_intercept)
     known = np.append(plane.w, plane.b) if fit_intercept else np.asarray(plane.w)
-    lengths = row_lengths(rows)
+    lengths = _row_lengths(rows)
     scaled = sp.diags_array(1.0 / lengths) @ rows if sp.issparse(rows) else rows / lengths[:, None]
-    norm = min(each.norm_bound() for each in _best_margins(rows, best(rows), known))
-    angular = min(each.angular_bound() for each in _best_margins(rows, best(scaled), known))
+    every = np.ones(len(sign))
+    shortest, angle = _widest(rows, every, False), _widest(scaled, every, False)
+    norm = min(each.norm_bound() for each in _best_margins(rows, shortest, known))
+    angular = min(each.angular_bound() for each in _best_margins(rows, angle, known))
     novikoff, printed = math.inf, 4.0 * norm
     if fit_intercept:
-        wide = widest(X, sign)
-        proposed = None if wide is None else np.append(*wide)
+        proposed = _widest(X, sign, True)
         novikoff, printed = _best_margins(rows, proposed, known)[0].novikoff_bounds(X)
     return MistakeBounds(angular, norm, norm, novikoff, printed)
+
+
+def _a_separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
+    """Return a hyperplane that is proven to separate the rows."""
+    with closing(Memory(X, sign)) as data:
+        answer = decide(data, fit_intercept=fit_intercept)
+    if not isinstance(answer, Separable):
+        raise Refused(
+            f"The number of updates has no proven bound: {answer}. The perceptron never stops on rows that no "
+            "hyperplane separates."
+        )
+    return answer.hyperplane
+
+
+def _widest(X: Any, sign: FloatArray, fit_intercept: bool) -> FloatArray | None:
+    """Return w, or (w, b) with an intercept, of the largest margin; None if rounding prevents finding it.
+
+    No bound relies on its optimality: each is computed from the smallest margin of the vector found, over all rows.
+    """
+    recipe = Recipe(Hinge(), ElasticNet(math.inf), fit_intercept, _TOL)
+    try:
+        with closing(Memory(X, sign)) as data:
+            found: FloatArray = train(recipe, data, warn=False).W[:, 0]
+    except LinsepError:
+        return None
+    return found if fit_intercept else found[:-1]
+
+
+def _signed_rows(X: Any, sign: FloatArray, fit_intercept: bool) -> Any:
+    """Return the rows y (x, 1), or y x without an intercept."""
+    if sp.issparse(X):
+        parts = [X, np.ones((X.shape[0], 1))] if fit_intercept else [X]
+        return (sp.diags_array(sign) @ sp.hstack(parts)).tocsr()
+    rows = np.asarray(X, dtype=np.float64)
+    if fit_intercept:
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    return sign[:, None] * rows
+
+
+def _row_lengths(rows: Any) -> FloatArray:
+    """Euclidean norm of each row."""
+    square = rows.multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
+    return np.sqrt(np.asarray(square.sum(axis=1), dtype=np.float64)).ravel()
