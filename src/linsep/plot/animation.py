@@ -11,6 +11,7 @@ import numpy as np
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.errors import BadInput
+from linsep.estimators import Perceptron
 from linsep.plot import player, style
 
 #: Maximum number of frames; more updates are thinned out evenly, keeping the first and the last.
@@ -89,20 +90,10 @@ def perceptron_animation(
 
 
 def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Run cyclic updates on rows (x, 1) until a full pass has no mistake or the maximum number is reached."""
+    """Return (w1, w2, b) after each update of a cyclic perceptron, and the rows of the updates."""
+    rows = Perceptron(max_updates=MOST_FRAMES).fit(points, signs).history_.rows
     Z = np.column_stack([points, np.ones(len(points))])
-    W: list[FloatArray] = []
-    rows: list[int] = []
-    v, at, right = np.zeros(3), 0, 0
-    while right < len(Z) and len(W) < MOST_FRAMES:
-        if signs[at] * (Z[at] @ v) <= 0:
-            v = v + signs[at] * Z[at]
-            W.append(v)
-            rows.append(at)
-            right = 0
-        right += 1
-        at = (at + 1) % len(Z)
-    return np.array(W), np.array(rows)
+    return np.cumsum(signs[rows, None] * Z[rows], axis=0), rows
 
 
 def _record(history: Any, n: int) -> tuple[FloatArray, IntArray]:

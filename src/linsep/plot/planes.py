@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from linsep.arrays import FloatArray
 from linsep.data import Memory
 from linsep.errors import BadInput
+from linsep.estimators import Perceptron
 from linsep.plot import style
 from linsep.plot.style import Plane
 from linsep.separability import Separable, decide
@@ -316,18 +317,14 @@ def _perceptrons(points: FloatArray, signs: FloatArray, runs: int = 5) -> list[P
     """Return separators found by perceptrons that visit the rows in different orders."""
     if not _separable(points, signs > 0):
         raise BadInput("the classes are not linearly separable: there is no separator to draw.")
-    centre = points.mean(axis=0)
-    rows = np.column_stack([points - centre, np.full(len(points), np.abs(points - centre).max())])
+    centre, scale = points.mean(axis=0), np.abs(points - points.mean(axis=0)).max()
     found = []
     for run in range(runs):
-        order = np.random.default_rng(run).permutation(len(rows))
-        v = np.zeros(3)
-        for _ in range(100_000):
-            wrong = order[(signs * (rows @ v))[order] <= 0]
-            if not len(wrong):
-                found.append((v[:2], float(v[2] * rows[0, 2] - v[:2] @ centre)))
-                break
-            v = v + signs[wrong[0]] * rows[wrong[0]]
+        model = Perceptron(order="random", max_updates=100_000, random_state=run)
+        model.fit((points - centre) / scale, signs)
+        if model.separated_:
+            w = model.coef_[0] / scale
+            found.append((w, float(model.intercept_[0] - w @ centre)))
     if not found:
         raise BadInput("the margin is too small for a perceptron: pass the lines to draw.")
     return found
