@@ -316,6 +316,12 @@ class Time(Encoding):
         return rows, columns, x
 
 
+#: The encodings by their type.
+ENCODINGS: dict[str, type[Encoding]] = {
+    encoding.type: encoding for encoding in (Dropped, Number, Boolean, Category, Hashed, Text, Time)
+}
+
+
 class ColumnNames(Sequence[str]):
     """Column names of a matrix, formatted when they are read, because half a million strings would take 50 MB."""
 

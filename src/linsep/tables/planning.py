@@ -13,6 +13,7 @@ import numpy.typing as npt
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.errors import BadInput
 from linsep.tables.encodings import (
+    ENCODINGS,
     Boolean,
     Category,
     Dropped,
@@ -52,9 +53,7 @@ def count_gaps(values: npt.NDArray[Any]) -> int:
 
 def stored_kind(asked: str | None, kind: str) -> str:
     """Return the kind in which a column of the given type must be stored; its own kind if no type was set."""
-    if asked in ("category", "hashed", "text"):
-        return STRING
-    return {"number": NUMBER, "boolean": BOOLEAN, "time": TIME}.get(asked or "", kind)
+    return kind if asked in (None, "drop") else ENCODINGS[asked].kind
 
 
 def plan(found: ColumnStatistics, types: dict[str, str], how: Settings) -> list[Encoding]:

@@ -10,21 +10,7 @@ import numpy as np
 
 from linsep.data.files.formats import Reading
 from linsep.errors import BadInput, BadModelFile
-from linsep.tables.encodings import (
-    Boolean,
-    Category,
-    Dropped,
-    Encoding,
-    Hashed,
-    Number,
-    Text,
-    Time,
-)
-
-_TYPES: dict[str, type[Encoding]] = {
-    kind.type: kind for kind in (Dropped, Number, Boolean, Category, Hashed, Text, Time)
-}
-
+from linsep.tables.encodings import ENCODINGS, Encoding, Text, Time
 
 #: Largest number of columns of a hashed column or a text.
 LARGEST_HASH = 1 << 26
@@ -48,9 +34,9 @@ def check_reading(data: Any) -> dict[str, Any]:
 
 def encoding_from_dict(data: Any) -> Encoding:
     """Return the encoding that ``to_dict`` described; raise for anything else."""
-    kind = _TYPES.get(str(data.get("type"))) if isinstance(data, dict) else None
+    kind = ENCODINGS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if kind is None:
-        raise BadModelFile(f"a column has no known type: one of {', '.join(_TYPES)} is needed.")
+        raise BadModelFile(f"a column has no known type: one of {', '.join(ENCODINGS)} is needed.")
     wanted = {field.name: str(field.type) for field in fields(kind)}
     if set(data) != {"type", *wanted}:
         raise BadModelFile(
