@@ -668,7 +668,7 @@ def test_a_bound_is_a_number_with_small_print():
     assert float(bound) == bound.value
     assert bound.vacuous
     assert str(bound).startswith("Clopper-Pearson: error <= 0.384")
-    assert "vacuous: 0.3 needs no theorem" in str(bound)
+    assert "vacuous: the trivial bound is 0.3" in str(bound)
     assert "played no part" in bound.explain()
     assert bound.explain().endswith("Clopper and Pearson 1934")
     assert not bounds.clopper_pearson(30, 100).vacuous
@@ -715,3 +715,34 @@ def test_printed_digits_are_never_in_favour_of_the_bound():
 def test_bad_arguments_say_what_is_wanted(call, message):
     with pytest.raises(BadInput, match=message):
         call()
+
+
+def test_answers_about_points_print_as_sentences():
+    square = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    assert repr(bounds.shatters(square[:3])) == (
+        "shattered: halfspaces realise all 8 labellings of the 3 points in 2 dimensions"
+    )
+    assert str(bounds.shatters(square)) == (
+        "not shattered: halfspaces cannot label the 4 points in 2 dimensions as +--+"
+    )
+    assert str(bounds.shatters([[1.0], [2.0]], homogeneous=True)) == (
+        "not shattered: halfspaces through the origin cannot label the 2 points in 1 dimension as +-"
+    )
+    assert str(bounds.shatters([[float(k)] for k in range(40)])).endswith(
+        "as +-++++++++++++++++++..."
+    )
+    assert str(bounds.radon(square, exact=True)) == (
+        "the convex hulls of rows (0, 3) and rows (1, 2) share the point (0.5, 0.5)"
+    )
+
+
+def test_a_single_point_has_a_ball_of_radius_zero():
+    ball = bounds.minimum_enclosing_ball([[1.0, 2.0]])
+    assert str(ball) == "smallest enclosing ball: radius 0, lower bound 0, 1 support point"
+
+
+def test_without_an_intercept_no_bound_of_novikoff_is_printed():
+    X, sign = np.array([[2.0], [-2.0]]), np.array([1.0, -1.0])
+    alone = bounds.best_mistake_bounds(X, sign, False)
+    assert str(alone) == "at most 1 normalised or 1 raw updates"
+    assert "largest margin" in str(bounds.best_mistake_bounds(X, sign, True))

@@ -55,6 +55,14 @@ class Ball:
     support: IntArray
     weights: FloatArray
 
+    def __str__(self) -> str:
+        return (
+            f"smallest enclosing ball: radius {self.radius:.9g}, lower bound {self.lower_bound:.9g}, "
+            f"{len(self.support)} support point{'s' * (len(self.support) != 1)}"
+        )
+
+    __repr__ = __str__
+
     def check(self, X: Any, tol: float = 1e-9) -> bool:
         """Return whether all points lie in the ball and the dual value equals the lower bound, up to ``tol``."""
         X = points(X) - self.centre

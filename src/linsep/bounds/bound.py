@@ -68,7 +68,7 @@ class Bound:
         if self.holds_with < 1:
             text += f" at confidence {self.holds_with:g}"
         if self.vacuous:
-            text += f" (vacuous: {self.trivial:g} needs no theorem)"
+            text += f" (vacuous: the trivial bound is {self.trivial:g})"
         return f"{text}; {self.caveat}" if self.caveat else text
 
     __repr__ = __str__

@@ -235,10 +235,10 @@ class MistakeBounds:
     printed: float
 
     def __str__(self) -> str:
-        return (
-            f"at most {self.normalised:.6g} normalised or {self.radius_norm:.6g} raw updates; "
-            f"with the hyperplane of the largest margin {self.novikoff:.6g} raw updates"
-        )
+        text = f"at most {self.normalised:.6g} normalised or {self.radius_norm:.6g} raw updates"
+        if math.isinf(self.novikoff):  # without an intercept there is one margin only
+            return text
+        return f"{text}; with the hyperplane of the largest margin {self.novikoff:.6g} raw updates"
 
     __repr__ = __str__
 

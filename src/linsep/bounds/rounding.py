@@ -93,5 +93,5 @@ def root_upwards(x: Rational) -> float:
 
 def root_downwards(x: Rational) -> float:
     """Return a float that is at most the square root of x >= 0; the root itself if it is a float."""
-    root = math.sqrt(-upwards(-x))
+    root = math.sqrt(-upwards(-x)) + 0.0  # + 0.0 turns -0.0, the root of 0 here, into 0.0
     return root if Fraction(root) ** 2 <= x else math.nextafter(root, 0.0)

@@ -27,6 +27,7 @@ from linsep.errors import BadInput
 
 Rational = Fraction | float
 Rows = list[list[Fraction]]
+_SHOWN = 20  # labels of a labelling that are printed
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,14 @@ class Shattered:
 
     def __bool__(self) -> bool:
         return True
+
+    def __str__(self) -> str:
+        return (
+            f"shattered: {_halfspaces(self.homogeneous)} realise all {2 ** len(self.points)} labellings "
+            f"of the {_points(self.points)}"
+        )
+
+    __repr__ = __str__
 
     def separator(self, labels: Any) -> tuple[FloatArray, float]:
         """Return (w, b) with y_i (w.x_i + b) = 1 up to rounding, for labels y_i in {-1, +1}."""
@@ -83,6 +92,13 @@ class NotShattered:
     def __bool__(self) -> bool:
         return False
 
+    def __str__(self) -> str:
+        labels = "".join("+" if y > 0 else "-" for y in self.labelling)
+        shown = labels if len(labels) <= _SHOWN else f"{labels[:_SHOWN]}..."
+        return f"not shattered: {_halfspaces(self.homogeneous)} cannot label the {_points(self.points)} as {shown}"
+
+    __repr__ = __str__
+
     def check(self) -> bool:
         """Return whether the dependence holds in rational arithmetic and its signs agree with the labels."""
         rows = _rational_rows(self.points, self.homogeneous)
@@ -112,6 +128,12 @@ class RadonPartition:
 
     points: FloatArray
     dependence: tuple[Rational, ...]
+
+    def __str__(self) -> str:
+        point = ", ".join(f"{x:g}" for x in self.point)
+        return f"the convex hulls of rows {self.positive} and rows {self.negative} share the point ({point})"
+
+    __repr__ = __str__
 
     @property
     def positive(self) -> tuple[int, ...]:
@@ -296,6 +318,15 @@ def radon(points: Any, exact: bool = False) -> RadonPartition:
     v = np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
     v = v * np.sign(v[np.nonzero(v)[0][0]])
     return RadonPartition(X, (*(v / v[v > 0].sum()).tolist(), *[0.0] * (n - d - 2)))
+
+
+def _halfspaces(homogeneous: bool) -> str:
+    return "halfspaces through the origin" if homogeneous else "halfspaces"
+
+
+def _points(points: FloatArray) -> str:
+    n, d = points.shape
+    return f"{n} point{'s' * (n != 1)} in {d} dimension{'s' * (d != 1)}"
 
 
 def _rational_rows(X: FloatArray, homogeneous: bool) -> Rows:
