@@ -457,3 +457,15 @@ def test_a_row_that_rounding_hides_in_a_large_table():
     X, y = dependent_columns("copy and constant")
     X[17, 3] += 1e-12
     assert separate(X, y).quasi is not False
+
+
+def test_without_an_intercept_the_witness_is_a_combination_of_signed_rows():
+    """The hulls {1} and {2} share no point, but no hyperplane through the origin parts them."""
+    answer = separate([[1.0], [2.0]], [-1, 1], fit_intercept=False)
+    assert answer.point is None
+    assert str(answer).startswith(
+        "inseparable: the origin lies in the convex hull of the signed rows y x, as 2 rows prove; "
+    )
+    assert "origin in the convex hull" in answer._repr_html_()
+    zero = separate([[0.0], [2.0]], [-1, 1], fit_intercept=False)
+    assert "as 1 row proves; " in str(zero)

@@ -77,6 +77,9 @@ class Separable:
 class Inseparable:
     """Result for inseparable classes: their convex hulls share a point, so no hyperplane separates them strictly.
 
+    Without an intercept: the origin lies in the convex hull of the signed rows y x, so no hyperplane through the origin
+    separates them strictly.
+
     Attributes
     ----------
     separable : False
@@ -119,18 +122,25 @@ class Inseparable:
     separable: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        return (
-            f"inseparable: the convex hulls of the classes share a point, as {len(self.rows)} rows prove; "
-            f"{_OVERLAP[self.quasi]} ({_passes(self.passes)})"
+        known = (
+            "the origin lies in the convex hull of the signed rows y x"  # without an intercept
+            if self.point is None
+            else "the convex hulls of the classes share a point"
         )
+        return f"inseparable: {known}, as {self._proof()}; {_OVERLAP[self.quasi]} ({_passes(self.passes)})"
+
+    def _proof(self) -> str:
+        return "1 row proves" if len(self.rows) == 1 else f"{len(self.rows)} rows prove"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        facts = {
-            "common point of the hulls": f"shown by {len(self.rows)} rows",
-            "kind": _OVERLAP[self.quasi],
-        }
+        known = (
+            "origin in the convex hull of the signed rows y x"
+            if self.point is None
+            else "common point of the hulls"
+        )
+        facts = {known: self._proof(), "kind": _OVERLAP[self.quasi]}
         if self.diverging is not None:
             facts["features that diverge without a penalty"] = ", ".join(map(str, self.diverging))
         return facts_table("Not separable" + (", proven" if self.proven else ""), facts)

@@ -135,7 +135,7 @@ def _refusal(answer: object) -> InseparableData | Refused:
     if isinstance(answer, Inseparable):
         return InseparableData(
             f"C=inf means the hard margin, but the classes are not separable ({answer}). The attribute "
-            "witness of this error holds the proof: rows, weights and their common point. Use a finite C (soft "
+            "witness of this error holds the proof: rows and weights. Use a finite C (soft "
             "margin), or correct these rows.",
             witness=answer,
         )
