@@ -70,6 +70,13 @@ REFUSED = {
     "UTF-16 without mark": ("a,b\n1,2\n".encode("utf-16-le"), {}, 1, None, "NUL"),
     "NUL": (b"a,b\n1,x\0y\n", {}, 2, None, "NUL"),
     "decimal comma": (b"a;b\n1;2,5\n3;4\n", {}, 2, 3, "decimal=','"),
+    "grouped digits and a decimal comma": (
+        b"a;b\n1;3.000\n2;1.234,50\n",
+        {},
+        3,
+        3,
+        "decimal=',' and thousands='.'",
+    ),
     "grouped digits": (b'a,b\n1,"1,234,567"\n2,"3,000"\n', {}, 2, 3, "grouped digits"),
     "text among numbers": (b"a,b\n" + LINES + b"oops,v\n", {}, 14, 1, "numbers otherwise"),
     "infinity": (b"a,b\n1,2\n2,-inf\n", {}, 3, 3, "infinite"),

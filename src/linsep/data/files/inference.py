@@ -77,8 +77,7 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if commas:
         return others[0], "numbers with a decimal comma; give decimal=','"
     if grouped:
-        between = others[0].lstrip("+-0123456789")[0]
-        return others[0], f"numbers with grouped digits; give thousands={between!r}"
+        return _grouping(others)
     if all(_NUMBER.fullmatch(level.replace("\u2212", "-")) for level in others):
         return others[0], "numbers with the minus sign U+2212; write them with a hyphen"
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
@@ -91,3 +90,11 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
         return others[0], "numbers otherwise; correct it, declare it missing with missing=[...]"
     return None
+
+
+def _grouping(grouped: list[str]) -> Complaint:
+    between = grouped[0].lstrip("+-0123456789")[0]
+    with_comma = [level for level in grouped if "." in level and "," in level]  # 1.234,50
+    if between == "." and with_comma:
+        return with_comma[0], "numbers with grouped digits; give decimal=',' and thousands='.'"
+    return grouped[0], f"numbers with grouped digits; give thousands={between!r}"
