@@ -243,6 +243,13 @@ def test_separate_proves_either_way(tmp_path, capsys):
     assert "proof checked in exact arithmetic: it holds\n" in capsys.readouterr().err
 
 
+def test_the_model_of_a_compressed_file_is_named_without_both_suffixes(tmp_path, capsys):
+    path = tmp_path / "and.csv.gz"
+    path.write_bytes(gzip.compress(b"a,y\n0,no\n1,yes\n0,no\n2,yes\n1,no\n2,no\n"))
+    assert main(["fit", str(path), "-t", "y", "--C", "1", "--test", "0", "--no-report"]) == 0
+    assert (tmp_path / "and.linsep").exists()
+
+
 def test_a_long_class_name_is_cut_in_the_held_out_error():
     label = "upgraded to the family plan yesterday again"
     text, _ = held_out_words(0.25, np.array([label, label, "other"]), regression=False)

@@ -32,6 +32,7 @@ from linsep.cli.modelling import HeldOutResult
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.data import Location, location_of
 from linsep.data.entrance import labels
+from linsep.data.files.formats import COMPRESSED
 from linsep.data.files.remote import is_url, local_path, shown
 from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput, ConvergenceWarning
@@ -356,8 +357,14 @@ def _model_path(options: Any) -> Path:
     path = Path(local_path(options.data) or options.data)
     if is_url(options.data) and local_path(options.data) is None:
         name = Path(shown(options.data)).name  # in the current directory
-        return Path(name or "model").with_suffix(".linsep")
-    return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
+        return _beside(Path(name or "model"))
+    return _beside(path) if path.is_file() else Path("model.linsep")
+
+
+def _beside(data: Path) -> Path:
+    """Replace the suffixes of a data file: rows.csv and rows.csv.gz give rows.linsep."""
+    compressed = data.suffix in COMPRESSED and data.with_suffix("").suffix
+    return (data.with_suffix("") if compressed else data).with_suffix(".linsep")
 
 
 def _outcome(options: Any, model: Any, path: Path, began: float, **more: Any) -> Outcome:

@@ -36,7 +36,7 @@ FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 MATRICES = ("libsvm", "npz", "npy")  #: formats whose columns have no names
 #: Column types that a caller may set.
 TYPES = ("number", "boolean", "category", "hashed", "text", "time", "drop")
-_COMPRESSED = (".gz", ".bz2", ".xz")
+COMPRESSED = (".gz", ".bz2", ".xz")
 _LIBSVM_LINE = re.compile(rb"\s*[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?")
 
 
@@ -110,7 +110,7 @@ def format_of(file: DataFile, asked: str | None = None) -> str:
     head = file.head(8)
     marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
     known = next((kind for mark, kind in marks.items() if head.startswith(mark)), None)
-    suffixes = [suffix for suffix in PurePath(str(file)).suffixes[-2:] if suffix not in _COMPRESSED]
+    suffixes = [suffix for suffix in PurePath(str(file)).suffixes[-2:] if suffix not in COMPRESSED]
     known = known or _FORMATS.get(suffixes[-1].lower() if suffixes else "")
     if known is not None:
         return known
