@@ -326,3 +326,10 @@ def test_one_basis_for_each_column():
     )
     assert columns.fit_transform(X).shape == (40, 5)
     assert columns.get_feature_names_out()[0] == "fourierbasis__x0_cos1"
+
+
+def test_a_number_of_centres_is_not_an_array_of_centres():
+    with pytest.raises(
+        BadInput, match=r"centres must be an array .* got 3; n_centres sets the number"
+    ):
+        RadialBasis(3).fit([[1.0], [2.0]])

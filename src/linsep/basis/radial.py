@@ -113,6 +113,11 @@ class RadialBasis(Basis):
                     f"got {self.centres!r}."
                 )
             self.centres_ = PLACEMENTS[self.centres](X, count)
+        elif np.ndim(self.centres) == 0:
+            raise BadInput(
+                f"centres must be an array (k, d) or one of {', '.join(map(repr, PLACEMENTS))}, got {self.centres!r}; "
+                "n_centres sets the number of centres."
+            )
         else:
             self.centres_ = check_array(self.centres, dtype=X.dtype, input_name="centres")
             if self.centres_.shape[1] != X.shape[1]:
