@@ -432,6 +432,11 @@ class TestSchedules:
         assert found.proven == isinstance(schedule, str)
         assert ("suggested" in str(found)) != found.proven
 
+    @pytest.mark.parametrize("name", ["optimal", "invscaling", "adaptive"])
+    def test_learning_rates_of_scikit_learn_are_translated(self, name):
+        with pytest.raises(BadInput, match=f"got '{name}', a learning rate of scikit-learn: use "):
+            SGDClassifier(schedule=name).fit(*SCALED)
+
     def test_functions_of_one_number_and_of_arrays_agree(self):
         X, y = SCALED
         coefs = [

@@ -101,7 +101,9 @@ class Optimality:
 
     def _advice(self) -> str:
         if not math.isfinite(self.primal):
-            return "the objective is not finite: scale the features or choose a smaller C"
+            return (
+                "the objective is not finite: choose a finite or smaller C, or scale the features"
+            )
         failing = sum(not part.certified for part in self.parts)
         where = f"{failing} of {len(self.parts)} parts fall short: " if failing else ""
         scale = max(abs(self.primal), abs(self.dual))

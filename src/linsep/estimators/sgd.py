@@ -78,7 +78,9 @@ class SGDClassifier(ByScores):
         A convex loss in ``linsep.losses.NAMES``, or an instance of ``linsep.losses.Loss``. At a kink
         the compiled losses use the slope on the decreasing side: the hinge at margin 1 causes an update.
     C : float, default 1.0
-        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+        Weight of the loss against the penalty, in (0, inf]; inf means no penalty: the steps minimise the mean loss. For
+        the hinge the certificate is then that of the hard margin, whose objective is inf if a margin is below 1; the
+        sums of the losses are in ``history_``.
     schedule : {"inverse_sqrt", "inverse", "constant"} or callable
         eta_k = eta0/sqrt(1 + decay k), eta0/(1 + decay k), eta0, or a function of k = 0, 1, 2, ...
     eta0 : float or "auto"

@@ -22,6 +22,12 @@ Schedule = Callable[[Any], Any]
 
 #: Name -> (sum of the steps is infinite, sum of their squares is finite); proven by comparison with k^-p.
 NAMED = {"constant": (True, False), "inverse": (True, True), "inverse_sqrt": (True, False)}
+#: scikit-learn's names for learning rates -> what to use here.
+_OF_SKLEARN = {
+    "optimal": "'inverse'",
+    "invscaling": "a function, for instance lambda k: 0.01 / (k + 1) ** 0.25",
+    "adaptive": "'inverse_sqrt'",
+}
 _OCTAVES = range(10, 41)  # steps 2^10 to 2^41, which represent the tail of a schedule
 _POINTS = 256  # sampled steps per octave
 _LEVEL = 1e-3  # log ratio of two octaves below which they count as equal
@@ -111,7 +117,14 @@ def check_name(schedule: str) -> str:
     """Return the name of a schedule, or raise if it is unknown."""
     if schedule not in NAMED:
         names = ", ".join(map(repr, NAMED))
-        raise BadInput(f"schedule must be one of {names} or a function of k, got {schedule!r}.")
+        theirs = (
+            f", a learning rate of scikit-learn: use {_OF_SKLEARN[schedule]}"
+            if schedule in _OF_SKLEARN
+            else ""
+        )
+        raise BadInput(
+            f"schedule must be one of {names} or a function of k, got {schedule!r}{theirs}."
+        )
     return schedule
 
 
