@@ -137,9 +137,10 @@ def test_one_table_for_each_class_against_the_others():
     [
         (LogisticRegression(), "penalised, which biases"),
         (LinearClassifier("squared_hinge", C=np.inf), "not a likelihood"),
+        (LinearClassifier("hinge"), "hinge loss is not a likelihood"),
         (LinearClassifier("squared", C=np.inf), "squared loss of class labels"),
     ],
-    ids=["penalised", "margin loss", "labels"],
+    ids=["penalised", "margin loss", "penalised margin loss", "labels"],
 )
 def test_refusals_say_why_and_still_show_the_coefficients(model, words):
     X, y = logistic_rows()

@@ -41,6 +41,12 @@ _NOISE = 1e-2
 
 def refusal(part: Part | Recipe) -> str | None:
     """Return why loss and penalty allow no intervals, or None; does not read the rows."""
+    if not isinstance(part.loss, Logistic | Squared | Multinomial):
+        return (
+            f"the {part.loss.name} loss is not a likelihood. Use the logistic or the squared loss."
+        )
+    if isinstance(part.loss, Squared) and part.loss.centre != 0.0:
+        return "the squared loss of class labels is not a likelihood. Use the logistic loss."
     if not part.penalty.absent:
         return (
             "the coefficients are penalised, which biases them towards zero by an unknown amount. Fit with C=inf for "
@@ -51,12 +57,6 @@ def refusal(part: Part | Recipe) -> str | None:
             "only differences between the classes of a multinomial model are identified. Use multiclass='ovr' for one "
             "table for each class."
         )
-    if not isinstance(part.loss, Logistic | Squared):
-        return (
-            f"the {part.loss.name} loss is not a likelihood. Use the logistic or the squared loss."
-        )
-    if isinstance(part.loss, Squared) and part.loss.centre != 0.0:
-        return "the squared loss of class labels is not a likelihood. Use the logistic loss."
     return None
 
 
