@@ -58,7 +58,7 @@ def draw_bounds(axes, X, y):
     axes.set(
         xlabel="passes over the data",
         ylabel="objective",
-        title="Two proven bounds enclose the optimum",
+        title="Two proven bounds\nenclose the optimum",
     )
 
 
@@ -78,21 +78,22 @@ def draw_gaps(axes, X, y):
         xscale="log",
         yscale="log",
         xlabel="C (unscaled features)",
-        ylabel="excess over the optimum, relative",
+        ylabel="relative excess over the optimum",
     )
     axes.set_ylim(1e-13, 30)
     low, high = 100 * excess.min(), 100 * excess.max()
-    axes.set_title(f"scikit-learn ends {low:.0f} % to {high:.0f} % above the optimum")
+    axes.set_title(f"scikit-learn ends {low:.0f} % to {high:.0f} %\nabove the optimum")
     return models
 
 
 def main(folder):
     X, y = load_breast_cancer(return_X_y=True)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    plt.rcParams["font.size"] = 11  # readable on a phone, where the figure is about 360 pixels wide
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.9), layout="constrained")
     draw_bounds(left, (X - X.mean(axis=0)) / X.std(axis=0), y)
     models = draw_gaps(right, X, y)
-    left.legend(frameon=False, fontsize=9)
-    right.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(0, 0.66))
+    left.legend(frameon=False, fontsize=10, borderaxespad=0)
+    right.legend(frameon=False, fontsize=10, loc="center left", bbox_to_anchor=(0, 0.66))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     path = folder / "picture.png"
