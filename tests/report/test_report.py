@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.stats import beta
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression as Other
@@ -25,6 +25,7 @@ from linsep import (
     Encoder,
     LinearClassifier,
     LinearRegressor,
+    LinearSVC,
     LogisticRegression,
     ZeroOneClassifier,
     read_table,
@@ -245,6 +246,16 @@ def test_several_classes(tmp_path):
     )
     area = roc_auc_score(truth == 8, model.decision_function(X[1::2])[:, 8])
     assert words.number(area) in page.text
+
+
+def test_losses_of_crammer_and_singer_are_those_of_the_objective(tmp_path, without_figures):
+    """The rows with the largest losses are listed with max_c (z_c + 1[c != y]) - z_y."""
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(C=0.01, multiclass="crammer_singer").fit(X, y)
+    Z = model.decision_function(X) + 1.0 - np.eye(3)[y]
+    worst = float((Z.max(axis=1) - Z[np.arange(len(y)), y]).max())
+    page = report(tmp_path, model, X, y)
+    assert words.number(worst) in page.text
 
 
 def test_regression(tmp_path):

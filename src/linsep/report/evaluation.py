@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.errors import BadInput
-from linsep.losses import Loss, Multinomial, zero_margin
+from linsep.losses import CoupledLoss, Loss, zero_margin
 from linsep.report.columns import Columns
 from linsep.report.subject import Rows, Subject
 from linsep.tuning import Tuning
@@ -153,7 +153,7 @@ def _two_margins(z: FloatArray, truth: Codes) -> FloatArray:
 def _losses(subject: Subject, Z: FloatArray, truth: Codes, margin: FloatArray) -> FloatArray:
     """Loss of each row in the objective; infinite where the label is unknown."""
     loss = subject.loss
-    if isinstance(loss, Multinomial):
+    if isinstance(loss, CoupledLoss):
         values = loss.value(Z, np.maximum(truth, 0))
     elif subject.classes is None:
         assert isinstance(loss, Loss)
