@@ -14,7 +14,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
-from linsep import LinearClassifier, LinearRegressor, LogisticRegression, export
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LogisticRegression,
+    ZeroOneClassifier,
+    export,
+)
 from linsep.errors import BadInput, Refused
 
 X, Y = load_iris(return_X_y=True)
@@ -256,6 +262,12 @@ def test_scikit_learn(model):
     nonzero = np.abs(z).min(axis=1) > 0
     assert nonzero.sum() > 20
     same((z, made.predict(given).tolist(), p), model)
+
+
+def test_fewest_errors_for_scikit_learn():
+    model = ZeroOneClassifier().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"])
+    made = export.to_sklearn(model)
+    assert made.predict([[-1.0], [4.0]]).tolist() == model.predict([[-1.0], [4.0]]).tolist()
 
 
 def test_what_has_no_export():

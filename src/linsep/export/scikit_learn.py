@@ -73,7 +73,8 @@ def _make(f: Formula, model: Any) -> Any:
     made = LinearSVC() if f.link is None else LogisticRegression()
     made.coef_, made.intercept_ = f.W.copy(), f.b.copy()
     made.classes_ = model.classes_.copy()
-    made.n_iter_ = np.atleast_1d(model.n_iter_).astype(np.int32)
+    if hasattr(model, "n_iter_"):  # the fewest errors are found without iterations
+        made.n_iter_ = np.atleast_1d(model.n_iter_).astype(np.int32)
     return made
 
 
