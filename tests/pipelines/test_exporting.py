@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from linsep import Encoder, LinearRegressor, LinearSVC, LogisticRegression, export
+from linsep import Encoder, LinearRegressor, LinearSVC, LogisticRegression, basis, export
 from linsep.errors import Refused
 from linsep.export.formula import formula
 from linsep.export.queries import quote
@@ -59,6 +59,8 @@ NUMERIC = {
     "normalised": (make_pipeline(StandardScaler(), Normalizer()), NUMBERS),
     "normalised l1": (Normalizer("l1"), NUMBERS),
     "polynomial": (make_pipeline(StandardScaler(), PolynomialFeatures(3)), NUMBERS),
+    "basis of monomials": (make_pipeline(StandardScaler(), basis.Polynomial(3)), NUMBERS),
+    "basis of interactions": (basis.Interactions(), NUMBERS),
     "union": (make_union(StandardScaler(), MaxAbsScaler()), NUMBERS),
     "weighted union": (
         make_union(StandardScaler(), MaxAbsScaler()).set_params(

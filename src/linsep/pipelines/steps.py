@@ -54,10 +54,13 @@ def apply_step(step: Any, xs: list[Expression]) -> list[Expression]:
         if isinstance(step, kind) and (ours or type(step).__module__.startswith("sklearn.")):
             found: list[Expression] = rule(step, xs)
             return found
+    if type(step).__module__.startswith("linsep.") and hasattr(step, "powers_"):
+        return _polynomial(step, xs)  # a basis of monomials
     known = ", ".join(kind.__name__ for kind in _RULES if kind is not SelectorMixin)
     raise Refused(
-        f"The step {type(step).__name__} cannot be exported; an export holds {known} and feature selection. Export "
-        "pipeline[-1] and transform the rows with pipeline[:-1], or write the whole pipeline with linsep.save."
+        f"The step {type(step).__name__} cannot be exported; an export holds {known}, linsep.basis.Polynomial, "
+        "linsep.basis.Interactions and feature selection. Export pipeline[-1] and transform the rows with "
+        "pipeline[:-1], or write the whole pipeline with linsep.save."
     )
 
 
