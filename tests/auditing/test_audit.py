@@ -396,6 +396,10 @@ def test_bad_calls():
         audit((model.coef_,), X, y)
     with pytest.raises(BadInput, match="fitted linear model, got SVC without coef_"):
         audit(fitted(SVC(), X, y), X, y)
+    with pytest.raises(BadInput, match="it has none; audit takes kernel='linear'"):
+        audit(fitted(SVC(), X, y), X, y)
+    with pytest.raises(BadInput, match=r"LogisticRegression without coef_: call fit first\."):
+        audit(type(model)(), X, y)
 
 
 def test_huber_at_its_own_scale():

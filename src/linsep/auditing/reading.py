@@ -17,6 +17,14 @@ from linsep.pipelines import take_apart
 from linsep.sklearn_objectives import Given, objective_of
 
 
+def _cure(final: Any) -> str:
+    """Say how to get coefficients from an estimator that has none, if there is a way."""
+    if getattr(final, "kernel", "linear") != "linear":
+        return f": with kernel={final.kernel!r} it has none; audit takes kernel='linear'"
+    fitted = any(name.endswith("_") for name in vars(final)) if hasattr(final, "fit") else True
+    return "" if fitted else ": call fit first"
+
+
 def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
     """Return rows, targets and objective of a model."""
     if statsmodels_results.is_results(model):
@@ -47,7 +55,9 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
         return liblinear_models.read(final, numbers, given, stated)
     name = type(final).__name__
     if not hasattr(final, "coef_"):
-        raise BadInput(f"audit needs a fitted linear model, got {name} without coef_.")
+        raise BadInput(
+            f"audit needs a fitted linear model, got {name} without coef_{_cure(final)}."
+        )
     if hasattr(final, "_verification_parts"):
         raise Refused(
             f"This {name} is a model of linsep: its certificate_ says how far it is from the optimum, and "
