@@ -309,6 +309,24 @@ def test_step_sizes_do_what_their_titles_say():
     assert np.array_equal(descend(1.0, lambda k: 0.5, 2), [1.0, 0.5, 0.25])
 
 
+def test_geometry_of_a_hyperplane_and_of_a_model():
+    plane = linsep.Hyperplane([1.0, 2.0], -1.0)
+    model = SimpleNamespace(coef_=np.array([[1.0, 2.0]]), intercept_=np.array([-1.0]))
+    shown = [
+        {text.get_text() for text in ax.texts}
+        for ax in (plot.geometry((1.0, 2.0), -1.0), plot.geometry(plane), plot.geometry(model))
+    ]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_three_classes_are_refused_with_a_way_out():
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    with pytest.raises(BadInput, match="show one against the others, for instance y == "):
+        plot.separability(X, y)
+    with pytest.raises(BadInput, match=r"as the pair \(coef_\[c\], intercept_\[c\]\)"):
+        plot.coefficients(LogisticRegression().fit(X, y))
+
+
 class TestCurves:
     def test_validation_curve(self):
         Cs = np.array([10.0, 0.1, 1.0])
@@ -326,6 +344,26 @@ class TestCurves:
 
     def test_ties_go_to_the_smallest_c(self):
         assert "best C = 0.1" in labels(plot.validation_curve([1.0, 0.1], [0.2, 0.2]))
+
+    def test_validation_curve_of_a_tuning(self):
+        X, y = datasets.overlapping(60)
+        found = linsep.tune(LogisticRegression(), X, y, Cs=[0.1, 1.0, 10.0], scoring="auc")
+        ax = plot.validation_curve(found)
+        line = next(line for line in ax.lines if line.get_label() == "validation")
+        assert np.allclose(line.get_ydata(), found.curve.mean)
+        assert ax.get_ylabel() == "auc"
+        assert f"best C = {found.best_C:.3g}" in {line.get_label() for line in ax.lines}
+        with pytest.raises(BadInput, match="validation is needed"):
+            plot.validation_curve([0.1, 1.0])
+
+    def test_risks_of_a_model(self):
+        X, y = datasets.overlapping(60)
+        model = linsep.SGDClassifier(epochs=3).fit(X, y)
+        ax = plot.risks(model)
+        assert np.array_equal(ax.lines[0].get_ydata(), model.history_.last)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "objective")
+        with pytest.raises(BadInput, match="last must be a sequence of numbers, got 'no'"):
+            plot.risks("no")
 
     def test_risks(self):
         ax = plot.risks([3.0, 1.0, 2.0])

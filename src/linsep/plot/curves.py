@@ -13,14 +13,14 @@ from linsep.plot import style
 
 
 def validation_curve(
-    Cs: Any, validation: Any, train: Any = None, best: float | None = None, ax: Any = None
+    Cs: Any, validation: Any = None, train: Any = None, best: float | None = None, ax: Any = None
 ) -> Any:
     """Draw the error against C, on a logarithmic axis, and mark the best C.
 
     Parameters
     ----------
-    Cs : array (k,)
-        Positive and finite.
+    Cs : array (k,), or result of ``linsep.tune``
+        Positive and finite. A result of ``tune`` contains the validation errors and the chosen C too.
     validation : array (k,) or (k, folds)
         Errors on validation rows; several folds are drawn as mean and standard deviation.
     train : array (k,) or (k, folds), optional
@@ -49,6 +49,12 @@ def validation_curve(
     >>> from linsep import plot
     >>> ax = plot.validation_curve([0.1, 1.0, 10.0], [0.3, 0.2, 0.25])
     """
+    score = "error"
+    if hasattr(Cs, "curve"):
+        best = Cs.best_C if best is None else best
+        Cs, validation, score = Cs.curve.Cs, Cs.curve.scores, Cs.curve.scoring
+    if validation is None:
+        raise BadInput("validation is needed: the errors for each C, or give the result of tune.")
     Cs = _curve("Cs", Cs)
     if not ((Cs > 0) & np.isfinite(Cs)).all():
         raise BadInput("Cs must be positive and finite to be drawn on a logarithmic axis.")
@@ -70,7 +76,7 @@ def validation_curve(
     ax.axvline(best, color=style.BLACK, linestyle=":", linewidth=1.4, label=f"best C = {best:.3g}")
     ax.set_xscale("log")
     ax.legend(frameon=False)
-    return style.finish(ax, "C (a large C means a weak penalty)", "error", "validation curve")
+    return style.finish(ax, "C (a large C means a weak penalty)", score, "validation curve")
 
 
 def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> Any:
@@ -78,8 +84,8 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
 
     Parameters
     ----------
-    last : array (points,)
-        Risk at successive points of the run.
+    last : array (points,), or fitted SGDClassifier of two classes
+        Risk at successive points of the run. For a model: the objective in its ``history_``, against the step.
     best : array (points,), optional
         By default the running minimum of ``last``.
     ax : Axes, optional
@@ -107,6 +113,10 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     >>> from linsep import plot
     >>> ax = plot.risks([3.0, 1.0, 2.0])
     """
+    horizontal, vertical = "epoch", "empirical risk"
+    if hasattr(last, "history_"):
+        history, horizontal, vertical = last.history_, "step", "objective"
+        last, best, epochs = history.last, history.best, history.steps
     last = _curve("last", last)
     best = np.minimum.accumulate(last) if best is None else _curve("best", best)
     if len(best) != len(last):
@@ -119,7 +129,7 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     ax.plot(epochs, best, "--", color=style.BLACK, linewidth=1.8, label="best so far")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(frameon=False)
-    return style.finish(ax, "epoch", "empirical risk", "stochastic descent: last and best iterate")
+    return style.finish(ax, horizontal, vertical, "stochastic descent: last and best iterate")
 
 
 def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
@@ -241,7 +251,10 @@ def coefficients(
 
 
 def _curve(name: str, values: Any, length: int | None = None) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{name} must be a sequence of numbers, got {values!r:.80}.") from error
     if array.ndim != 1 or not len(array) or (length is not None and len(array) != length):
         wanted = "a sequence of numbers" if length is None else f"{length} numbers"
         raise BadInput(f"{name} must be {wanted}, got shape {array.shape}.")

@@ -123,7 +123,8 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
 
     Parameters
     ----------
-    w : pair of numbers
+    w : pair of numbers, Hyperplane or fitted linear model
+        The last two contain b too.
     b : float
     x : pair of numbers
         A point; its projection and its distance |g(x)|/|w| are drawn.
@@ -149,7 +150,7 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     >>> from linsep import plot
     >>> ax = plot.geometry(w=(2.0, 1.0), b=-3.0, x=(3.0, 2.5))
     """
-    w, b = style.plane((np.asarray(w, dtype=np.float64), b))
+    w, b = style.plane(w if hasattr(w, "w") or hasattr(w, "coef_") else (w, b))
     point = style.two_features([x])[0]
     size = float(np.linalg.norm(w))
     if not size > 0:

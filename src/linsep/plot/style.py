@@ -92,7 +92,10 @@ def two_classes(y: Any, n: int) -> tuple[npt.NDArray[Any], BoolArray]:
         raise BadInput(f"y must have one label for each of {n} rows, got shape {labels.shape}.")
     classes = np.unique(labels)
     if len(classes) != 2:
-        raise BadInput(f"this figure shows two classes, y has {len(classes)}.")
+        raise BadInput(
+            f"this figure shows two classes, y has {len(classes)}; show one against the others, for instance "
+            f"y == {classes[:1].tolist()[0]!r}."
+        )
     return classes, labels == classes[1]
 
 
@@ -117,7 +120,8 @@ def plane(model: Any, d: int | None = 2) -> Plane:
     w, b = np.asarray(w, dtype=np.float64), np.ravel(np.asarray(b, dtype=np.float64))
     if w.ndim == 2 and len(w) > 1:
         raise BadInput(
-            f"this figure shows two classes, the model has {len(w)} rows of coefficients."
+            f"this figure shows two classes, the model has {len(w)} rows of coefficients; show one of them as the "
+            "pair (coef_[c], intercept_[c])."
         )
     w = w.ravel()
     if (d is not None and len(w) != d) or len(b) != 1:
