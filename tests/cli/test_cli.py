@@ -352,6 +352,8 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
             "argument --C: invalid float value: 'much'. `linsep fit --help`",
         ),
         (["fit", "penguins.csv", "--deciml", ","], 2, "did you mean --decimal?"),
+        (["fit", "penguins.csv", "--loss", "hinge"], 2, "'--loss'; did you mean --model?"),
+        (["fit", "penguins.csv", "--force"], 2, "unknown argument '--force'. `linsep fit"),
         (["fit", "penguins.csv"], 4, "--target"),
         (["fit", "penguins.csv", "-t", "specis"], 4, "species"),
         (["fit", "nowhere.csv", "-t", "y"], 4, "nowhere.csv"),

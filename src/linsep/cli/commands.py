@@ -116,10 +116,24 @@ def run(argv: list[str]) -> int:
     return _guard(options)
 
 
+#: Words of other programs -> options of this one.
+_SYNONYMS = {
+    "loss": "model",
+    "label": "target",
+    "folds": "cv",
+    "sep": "delimiter",
+    "separator": "delimiter",
+}
+
+
 def _refuse_unknown(one: argparse.ArgumentParser, word: str) -> NoReturn:
     """Exit with an error that suggests the option closest to an unknown word."""
-    near = get_close_matches(word.partition("=")[0], list(one._option_string_actions), 1)
-    one.error(f"unknown argument {word!r:.60}" + (f"; did you mean {near[0]}?" if near else ""))
+    known = {option.lstrip("-"): option for option in one._option_string_actions}
+    name = word.partition("=")[0].lstrip("-")  # dashes would make all options look alike
+    near = known.get(_SYNONYMS.get(name, "")) or next(
+        (known[found] for found in get_close_matches(name, list(known), 1)), None
+    )
+    one.error(f"unknown argument {word!r:.60}" + (f"; did you mean {near}?" if near else ""))
 
 
 def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None) -> list[str]:
