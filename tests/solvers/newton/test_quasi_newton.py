@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import LinearClassifier
+from linsep import LinearClassifier, verify
 from linsep.data import Memory
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers.newton import quasi_newton, subsampled
+from linsep.solvers.newton import directions, quasi_newton, subsampled
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
 from linsep.solvers.newton.quasi_newton import _Pairs
@@ -227,3 +227,32 @@ def test_dependent_columns_of_equal_size_take_no_more_passes_than_independent_on
     uneven = X * np.random.default_rng(1).uniform(1.0, 5.0, X.shape[1])
     more = LinearClassifier("logistic", C=1.0, solver="newton-cg").fit(uneven, y).n_passes_
     assert passes < 40 < more  # uneven steps leave the span of the rows
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("method", ["L-BFGS", "conjugate gradients"])
+def test_mean_of_the_rows_is_part_of_the_preconditioner_without_an_intercept(
+    loss, method, monkeypatch
+):
+    rng = np.random.default_rng(4)
+    X = sp.random_array((2_000, 500), density=0.03, rng=rng, format="csr")
+    y = X @ rng.standard_normal(500) + 0.5 * rng.standard_normal(2_000) > 0.0
+    X = sp.hstack([X, np.ones((2_000, 1))], format="csr")  # a penalised intercept
+    if method == "conjugate gradients":
+        monkeypatch.setattr(quasi_newton, "PAIR", 10**9)
+    model = LinearClassifier(loss, C=1.0, fit_intercept=False, tol=1e-7, solver="newton-cg").fit(
+        X, y
+    )
+    assert verify(model, X, y).certified and verify(model, X, y, exact=True).certified
+    monkeypatch.setattr(directions, "CLEAR", np.inf)
+    without = LinearClassifier(**model.get_params()).fit(X, y)
+    assert model.n_passes_ < 0.9 * without.n_passes_
+    assert model.certificate_.primal == pytest.approx(without.certificate_.primal, rel=2e-7)
+
+
+def test_mean_of_rows_around_zero_stays_out_of_the_preconditioner():
+    rng = np.random.default_rng(5)
+    data = Memory(rng.standard_normal((60, 400)), np.where(rng.random(60) < 0.5, 1.0, -1.0))
+    problem = Problem(get("logistic"), ElasticNet(1.0), data, fit_intercept=False)
+    problem.value_gradient(np.zeros(401))
+    assert directions.diagonal_inverse(problem, problem.moments()).p is None

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +34,9 @@ from linsep.solvers.run import CLOSING_DECREMENT, Run
 Step = tuple["FloatArray", float, float]
 # Weight of the diagonal of X'hX relative to lam for sparse rows: rows of text have similar norms, columns do not.
 SPARSE_SHARE = 0.1
+# Curvature of the mean of the rows, after division by the diagonal, from which it is part of the preconditioner: a
+# multiple of 1, the mean curvature, and of what rows around 0 would show.
+CLEAR = 2.0
 # Single precision: its squared relative error, the smallest pivot that tolerates it, half the squared decrement
 # relative to P below which the gap may reveal it, and the number of refinements that cost less than double precision.
 BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
@@ -145,29 +147,54 @@ class Preconditioning(Protocol):
         ...
 
 
-def _divided(diagonal: FloatArray, r: FloatArray) -> FloatArray:
-    out: FloatArray = r / diagonal
-    return out
+class DiagonalInverse(NamedTuple):
+    """Inverse of M = D + h mean mean', as D^-1 - q p p' (Sherman and Morrison 1950); D^-1 alone if p is None."""
+
+    diagonal: FloatArray
+    p: FloatArray | None = None
+    q: float = 0.0
+
+    def __call__(self, r: FloatArray) -> FloatArray:
+        out: FloatArray = r / self.diagonal
+        mapped_vectors.release(self.diagonal)  # saves memory if the rows are on disk
+        if self.p is not None:
+            out -= self.q * dot(self.p, r) * self.p
+            mapped_vectors.release(self.p)
+        return out
 
 
-def diagonal_of(
-    problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
-) -> FloatArray:
-    """Diagonal preconditioner for the weights, from the sums of h x^2, h x and h; the intercept is eliminated."""
+def diagonal_inverse(
+    problem: Problem, moments: tuple[FloatArray, FloatArray, float], even: float = 1.0
+) -> DiagonalInverse:
+    """Preconditioner for the weights from the sums of h x^2, h x and h; an intercept is eliminated.
+
+    Without an intercept that follows the mean of the scores, the mean of the rows may be the direction of the largest
+    curvature: counts, frequencies, these with the column of a penalised intercept. It is then part of M. The diagonal
+    of dense rows is replaced by its mean if its largest entry is at most ``even`` times the smallest.
+    """
     squares, hx, h = moments
-    spread = np.maximum(squares - hx * hx / h, 0.0) if intercept else squares
+    if not h > 0.0:
+        return DiagonalInverse(_diagonal(problem, squares, even))
+    spread = np.maximum(squares - hx * hx / h, 0.0)
+    if problem.fit_intercept:
+        return DiagonalInverse(_diagonal(problem, spread, even))
+    plain = _diagonal(problem, squares, even)
+    noise = (
+        float(np.sum(spread / plain)) / problem.data.n
+    )  # expected curvature of the mean of rows around 0
+    if not dot(hx / plain, hx) > CLEAR * h * max(1.0, noise):
+        return DiagonalInverse(plain)
+    diagonal = _diagonal(problem, spread, even)
+    p = hx / diagonal
+    return DiagonalInverse(diagonal, p, 1.0 / (h + dot(hx, p)))
+
+
+def _diagonal(problem: Problem, spread: FloatArray, even: float) -> FloatArray:
     diagonal: FloatArray = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
     diagonal[diagonal <= 0] = 1.0
+    if not problem.data.sparse and diagonal.max() <= even * diagonal.min():
+        diagonal[:] = diagonal.mean()
     return diagonal
-
-
-def _centre_and_diagonal(problem: Problem) -> tuple[FloatArray, float, FloatArray]:
-    """Return the curvature-weighted mean of the rows, the sum of the curvatures and the diagonal preconditioner."""
-    moments = problem.moments()
-    _, hx, h = moments
-    intercept = problem.fit_intercept and h > 0
-    mean = hx / h if intercept else np.zeros_like(hx)
-    return mean, h, diagonal_of(problem, intercept, moments)
 
 
 class ConjugateGradients:
@@ -181,11 +208,14 @@ class ConjugateGradients:
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem, ask = run.problem, self._preconditioning
-        apply = ask(problem) if ask is not None else None
-        mean, h, diagonal = _centre_and_diagonal(problem)
+        given = ask(problem) if ask is not None else None
+        moments = problem.moments()
+        _, hx, h = moments
         intercept = problem.fit_intercept and h > 0
-        if apply is None:
-            apply = partial(_divided, diagonal)
+        mean = hx / h if intercept else np.zeros_like(hx)
+        inverse = diagonal_inverse(problem, moments) if given is None else given
+        del moments, hx
+        done = 0
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
         mapped_vectors.release(g)  # reduces peak memory during the products
         direction, count = np.zeros(problem.order), itertools.count()
@@ -207,8 +237,6 @@ class ConjugateGradients:
                 return False
             size, decrement = dot(at.r, at.r), dot(rhs, at.x)
             return self._enough(size, decrement, lam, tol, value, at.rho_before, at.rho_first)
-
-        inverse, done = apply, 0
 
         def precondition(r: FloatArray) -> FloatArray:
             return inverse(r)

@@ -2,8 +2,9 @@
 
 Problem: min lam/2 |w|^2 + sum s l(m), lam > 0. With the last changes S of the point and Y of the gradient, and M an
 approximation of the Hessian, the step is -B g where B is the BFGS update of gamma M^-1 by all pairs of S and Y. M is
-the diagonal of the Hessian of some rows. If the gradient decreases so slowly that the Hessian of a larger sample pays,
-M becomes that Hessian; if this does not help either, another direction takes over permanently.
+the diagonal of the Hessian of some rows; without an intercept, that of the centred rows and their mean. If the gradient
+decreases so slowly that the Hessian of a larger sample pays, M becomes that Hessian; if this does not help either,
+another direction takes over permanently.
 
 A Newton step by conjugate gradients starts from nothing and has to be solved accurately. L-BFGS keeps its curvature
 information between steps, so it needs about half as many passes if the Hessian is well conditioned.
@@ -24,7 +25,13 @@ from linsep.arrays import FloatArray
 from linsep.data import Location, mapped_vectors
 from linsep.problem import Problem, dot
 from linsep.solvers import sampling
-from linsep.solvers.newton.directions import Preconditioner, Step, centre_gradient, diagonal_of
+from linsep.solvers.newton.directions import (
+    DiagonalInverse,
+    Preconditioner,
+    Step,
+    centre_gradient,
+    diagonal_inverse,
+)
 from linsep.solvers.newton.recent_vectors import RecentVectors
 from linsep.solvers.newton.solve import Direction
 from linsep.solvers.run import Run
@@ -37,7 +44,9 @@ REST = 12.0  # approximate number of remaining steps with the Hessian of a sampl
 CHEAP = 3.0  # cost [sweeps] up to which a promising Hessian is computed before the first step
 PATIENCE = 2  # consecutive predictions of too many steps before a change
 CLOSED = 0.85  # fraction of tol up to which the gap due to the gradient ends the fit
-EVEN = 4.0  # largest ratio of the squared sizes of dense columns that count as equal
+# Largest ratio of the squared sizes of dense columns that count as equal. With a constant diagonal all iterates stay in
+# the span of the rows, without errors in directions that have no curvature but that of the penalty.
+EVEN = 4.0
 
 
 class Sampled(Protocol):
@@ -59,10 +68,10 @@ class Sampled(Protocol):
 
 
 class _Start(NamedTuple):
-    """Initial quantities: centre mu of the rows, diagonal of M for (w, c), c = b + mu.w, and the first gamma."""
+    """Initial quantities: centre mu of the rows, M^-1 for (w, c), c = b + mu.w, and the first gamma."""
 
     mu: FloatArray
-    diagonal: FloatArray
+    inverse: DiagonalInverse
     gamma: float
     error: float  #: standard error of mu
     at_once: bool  #: whether a better M is computed before the first step
@@ -81,8 +90,10 @@ def _start(
     _, hx, h = moments
     intercept = problem.fit_intercept and h > 0.0
     mu = hx / h if intercept else np.zeros_like(hx)
-    diagonal = np.append(_sizes(problem, intercept, moments), h if intercept else 1.0)
-    step = centre_gradient(g, mu) / diagonal
+    diagonal, p, q = diagonal_inverse(seen, moments, EVEN)
+    diagonal = np.append(diagonal, h if intercept else 1.0)
+    inverse = DiagonalInverse(diagonal, None if p is None else np.append(p, 0.0), q)
+    step = inverse(centre_gradient(g, mu))
     slope = dot(centre_gradient(g, mu), step)
     step[-1] -= dot(mu, step[:-1])
     curvature = dot(step, some.hess_vec(step))
@@ -91,21 +102,7 @@ def _start(
     if intercept and seen is not problem:
         error = math.sqrt(float(np.sum(diagonal[:-1] - problem.lam)) / (h * seen.data.n))
     at_once = better is not None and better.price <= CHEAP and better.promises(seen, mu)
-    return _Start(mu, diagonal, gamma, error, at_once)
-
-
-def _sizes(
-    problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
-) -> FloatArray:
-    """Diagonal of M for the weights; constant if the columns are dense and of similar size.
-
-    With a constant diagonal all iterates stay in the span of the rows, without errors in directions that have no
-    curvature but that of the penalty.
-    """
-    diagonal = diagonal_of(problem, intercept, moments)
-    if not problem.data.sparse and diagonal.max() <= EVEN * diagonal.min():
-        diagonal[:] = diagonal.mean()
-    return diagonal
+    return _Start(mu, inverse, gamma, error, at_once)
 
 
 class _Pairs:
@@ -202,10 +199,10 @@ class QuasiNewton:
                 self.steps = -1  # conjugate gradients take more sweeps but less time
                 return self._fallback(run, theta, value, g)
             first = _start(problem, theta, g, self._seed, self._sampled)
-            self._start = first._replace(
-                mu=run.stored(first.mu), diagonal=run.stored(first.diagonal)
-            )
-            del first
+            diagonal, p, q = first.inverse
+            stored = DiagonalInverse(run.stored(diagonal), None if p is None else run.stored(p), q)
+            self._start = first._replace(mu=run.stored(first.mu), inverse=stored)
+            del first, diagonal, p, stored
             on_disk = problem.data.location is Location.DISK
             self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)), on_disk)
         self.steps += 1
@@ -268,8 +265,7 @@ class QuasiNewton:
     def _solve(self, v: FloatArray) -> FloatArray:
         """Return M^-1 v."""
         assert self._start is not None
-        out: FloatArray = v / self._start.diagonal
-        mapped_vectors.release(self._start.diagonal)
+        out = self._start.inverse(v)
         if self._inverse is not None:
             out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
         return out
