@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linsep import LogisticRegression, _kernels, losses, verify
+from linsep import LinearRegressor, LogisticRegression, _kernels, losses, verify
 from linsep.certificates import ClosingSums, from_sums
 from linsep.certificates.optimality import enclose
 from linsep.data import Memory
 from linsep.losses import (
+    Absolute,
     Hinge,
     Huber,
     HuberisedHinge,
@@ -57,14 +58,46 @@ def test_same_bits_and_proof_as_the_long_road(loss, C, kind, weighted, intercept
     assert ours.coef_error == pytest.approx(theirs.coef_error, rel=1e-2)
 
 
-@pytest.mark.parametrize("loss", [Squared(), Huber(1.0)], ids=lambda loss: loss.name)
-def test_same_bits_for_numbers(loss):
-    X, _, weight = table()
-    offset = 1.0 - X @ np.arange(5.0) + weight
-    recipe = Recipe(loss, ElasticNet(10.0))
+@pytest.mark.parametrize(
+    "loss", [Squared(), Huber(1.0), Absolute(centre=0.0)], ids=lambda loss: loss.name
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("C", [1e-3, 10.0, 1e4])
+def test_same_bits_for_numbers(loss, weighted, intercept, C):
+    X, _, noise = table()
+    offset, weight = 1.0 - X @ np.arange(5.0) + noise, noise if weighted else None
+    recipe = Recipe(loss, ElasticNet(C), intercept)
     quick = fit_small(recipe, X, None, offset, weight)
-    np.testing.assert_array_equal(quick.W, train(recipe, Memory(X, None, offset, weight)).W)
+    slow = train(recipe, Memory(X, None, offset, weight))
+    np.testing.assert_array_equal(quick.W, slow.W)
+    assert (quick.solver, quick.n_passes, quick.status) == (slow.solver, slow.n_passes, slow.status)
     assert quick.certificate.certified
+    assert quick.certificate.primal == pytest.approx(slow.certificate.primal, rel=1e-14)
+    assert quick.certificate.dual == pytest.approx(slow.certificate.dual, rel=1e-14)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_targets_that_an_intercept_fits_go_the_long_road(weighted):
+    X, _, weight = table()
+    weight[0] = 0.0
+    offset = np.full(len(X), -3.0)
+    if weighted:
+        offset[0] = 7.0  # a row without weight
+    given = weight if weighted else None
+    assert fit_small(Recipe(Absolute(centre=0.0), ElasticNet(1.0)), X, None, offset, given) is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_small_fits_of_the_median_are_verified(weighted):
+    X, _, noise = table(n=120, d=6)
+    t, weight = X @ np.arange(6.0) + noise, noise if weighted else None
+    model = LinearRegressor("absolute", C=0.7).fit(X, t, weight)
+    assert verify(model, X, t, sample_weight=weight).certified
+    assert verify(model, X, t, sample_weight=weight, exact=True).certified
+    twice = LinearRegressor("absolute", C=0.7).fit(np.vstack([X, X[:9]]), np.append(t, t[:9]))
+    double = LinearRegressor("absolute", C=0.7).fit(X, t, np.where(np.arange(120) < 9, 2.0, 1.0))
+    np.testing.assert_allclose(twice.coef_, double.coef_, rtol=1e-7)
 
 
 @settings(max_examples=200, deadline=None)

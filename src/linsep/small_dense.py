@@ -20,14 +20,14 @@ from linsep.certificates.certify import depends_on_rounding
 from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
-from linsep.losses import CoupledLoss, Loss
+from linsep.losses import CoupledLoss, Loss, zero_margin
 from linsep.monitoring import is_watched
 from linsep.solution import Explicit, Linearised, Solution, Status, TraceRecord
 from linsep.solvers.cost.shape import Shape, correlation, hardness_of, probed_rows
 from linsep.solvers.cost.work import kind_of
 from linsep.solvers.dual_ascent import solve as dual_ascent
+from linsep.solvers.interior import kinked
 from linsep.solvers.interior.central_path import LIMIT
-from linsep.solvers.interior.kinked import NO_POINT
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.prediction import Prediction, skip_comparison
 from linsep.solvers.run import SAFETY
@@ -64,14 +64,17 @@ def fit_small(
     began = perf_counter()
     if sigma is None:
         sigma = np.ones(len(X))
-    tall = offset is None and X.shape[1] <= X.shape[0]
-    if loss.native is None or not loss.convex or not (loss.smooth or (loss.soft_margin and tall)):
+    if (
+        loss.native is None
+        or not loss.convex
+        or not (loss.smooth or _has_kink(loss, X, sigma, offset, weight))
+    ):
         return None
     rows, targets = _kernels.Rows(X), _kernels.Targets(sigma, offset, weight)
     solver = "small" if loss.smooth else "interior"
     found = None
     if _is_chosen(solver, recipe, loss, X, rows, targets):
-        found = (_smooth if loss.smooth else _hinge)(recipe, loss, X, rows, targets)
+        found = (_smooth if loss.smooth else _kinked)(recipe, loss, X, rows, targets)
     if found is None:
         return None
     n, d = X.shape
@@ -142,7 +145,26 @@ def _smooth(
     return _Found(theta, dual, sums, float(sweeps + grams))
 
 
-def _hinge(
+def _has_kink(
+    loss: Loss, X: Any, sigma: FloatArray, offset: FloatArray | None, weight: FloatArray | None
+) -> bool:
+    """Return whether ``interior`` fits the loss in one call: the hinge with class labels, absolute loss with targets.
+
+    There must be at least as many rows as features, and targets that no intercept fits alone (``flat_answer``).
+    """
+    if X.shape[1] > X.shape[0]:
+        return False
+    if offset is None:
+        return loss.soft_margin
+    if not (loss.regression and kinked.covers(loss)):
+        return False
+    needed = sigma * (zero_margin(loss) - offset)
+    if weight is not None:
+        needed = needed[weight > 0.0]
+    return bool(needed.size and needed.min() < needed.max())
+
+
+def _kinked(
     recipe: Recipe, loss: Loss, X: Any, rows: _kernels.Rows, targets: _kernels.Targets
 ) -> _Found | None:
     """Fit by the interior point method with crossover (kernels/interior/fit.hpp); None if it finds no point."""
@@ -162,7 +184,9 @@ def _hinge(
         u,
         sums,
     )
-    return None if status == NO_POINT else _Found(theta, Explicit(u), sums, float(sweeps + grams))
+    if status == kinked.NO_POINT:
+        return None
+    return _Found(theta, Explicit(u), sums, float(sweeps + grams))
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:
