@@ -39,8 +39,6 @@ _GAP, _PRECISION, _SPARE = 1e-9, 1e-15, 3
 _LOOSE, _TIGHT = 0.1, 1e-4
 #: Largest order, and largest ratio of features to rows, for which the Gram matrix is formed.
 _LARGEST, _DENSE = 1500, 4
-#: Fraction of changed rows above which the Gram matrix is recomputed.
-_MANY = 0.4
 #: Smallest unexplained fraction of the squared inner residuals, unless the targets are fitted exactly.
 _UNEXPLAINED = 1e-10
 #: Scales below this fraction of the targets are an exact fit, in which outliers cannot be distinguished.
@@ -184,7 +182,10 @@ class _Factored:
     def __init__(self, problem: Regression) -> None:
         self.problem = problem
         n, d = problem.X.shape
-        self.rows, self.gram = np.zeros(n, dtype=bool), np.zeros((d + 1, d + 1))
+        self.rows = np.zeros(n, dtype=bool)
+        # lower triangle of sum_A s x x', and the last row of sum_A s x~ x~'
+        self.gram, self.last = np.zeros((d, d), order="F"), np.zeros(d + 1)
+        self._matrix = np.zeros((d + 1, d + 1), order="F")
 
     def solve(
         self,
@@ -196,13 +197,15 @@ class _Factored:
     ) -> FloatArray:
         """Return the solution; raises Delegated if the matrix is not definite. ``share`` is ignored."""
         self._update(rows)
-        shifted, d = self.gram.copy(), self.problem.X.shape[1]
-        shifted.flat[: d * (d + 2) : d + 2] += self.problem.alpha * scale
+        matrix, d = self._matrix, self.problem.X.shape[1]
+        matrix[:d, :d] = self.gram
+        matrix[d] = self.last
+        matrix.flat[: d * (d + 2) : d + 2] += self.problem.alpha * scale
         if not self.problem.free:
-            shifted[d, d] = 1.0
+            matrix[d, d] = 1.0
         try:
             factor = scipy.linalg.cho_factor(
-                shifted.T, lower=True, overwrite_a=True, check_finite=False
+                matrix, lower=True, overwrite_a=True, check_finite=False
             )
         except scipy.linalg.LinAlgError as error:
             raise Delegated("the inner rows do not determine the coefficients") from error
@@ -221,8 +224,8 @@ class _Factored:
     def _update(self, rows: BoolArray) -> None:
         """Update the Gram matrix to these rows."""
         changed = rows != self.rows
-        if np.count_nonzero(changed) > _MANY * np.count_nonzero(rows):
-            self.gram[:] = 0.0
+        if np.count_nonzero(changed) > np.count_nonzero(rows):
+            self.gram[:] = self.last[:] = 0.0
             self._add(rows, 1.0)
         else:
             self._add(rows & changed, 1.0)
@@ -244,13 +247,12 @@ class _Factored:
         else:
             root = np.sqrt(s)
             A = root[:, None] * X
-        d = X.shape[1]
-        self.gram[:d, :d] += sign * (A.T @ A)
+        self.gram = scipy.linalg.blas.dsyrk(
+            sign, A.T, beta=1.0, c=self.gram, lower=1, overwrite_c=1
+        )
         if self.problem.free:
-            sums = A.T @ root
-            self.gram[d, :d] += sign * sums
-            self.gram[:d, d] += sign * sums
-            self.gram[d, d] += sign * float(s.sum())
+            self.last[:-1] += sign * (A.T @ root)
+            self.last[-1] += sign * float(s.sum())
 
 
 class _Conjugate:
