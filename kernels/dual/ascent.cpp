@@ -28,6 +28,7 @@ constexpr i64 kEnough = 32;
 constexpr double kWithin = 0.1;
 constexpr double kNear = 0.1;         // relative gap of a good start for Newton's method; above 0.4 a start hurts
 constexpr double kOverdrawn = 1.5;    // spent plus predicted passes may exceed the budget by this factor
+constexpr double kPatience = 0.1;     // share of the budget to be spent before a prediction can end ascent
 constexpr double kInCache = 8 << 20;  // bytes of data up to which random access to rows costs little
 constexpr double kSpare = 20.0;       // passes between two closing passes while the predicted gap is not near tol
 constexpr i64 kSpareRounds = 4;       // minimum number of epochs between them if each has a round on the free rows
@@ -367,10 +368,11 @@ bool Ascent::many_more() const {
 
 // Return whether the predicted passes exceed the budget, and a few more would not make a better start for Newton's
 // method. Rounds on the free rows count by the rows they read. Predictions tend to be too low, so spent passes count
-// too.
+// too. Slacks vary from epoch to epoch, so a prediction of few epochs is not worth a method that costs thousands.
 bool Ascent::over_budget() const {
     if (!finite()) return true;
-    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > budget;  // too early for a prediction
+    const bool early = lately() < std::max<i64>(6, epochs / 3) || spent_ <= kPatience * budget;
+    if (early) return spent_ > budget;  // too early for a prediction
     const double each = share() * (slow_ ? round_price() : 1.0);
     const double left = each * epochs_to(job_.tol * primal);
     if (left <= budget && spent_ + left <= kOverdrawn * budget) return false;

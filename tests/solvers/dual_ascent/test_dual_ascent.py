@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from ascent import LOSSES, epoch, many, move, text
 from catalogue import (
     MAKERS,
@@ -406,6 +407,22 @@ def test_it_knows_when_it_is_slow():
     found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-8), budget=30.0)
     assert found.status is Status.WORKING_PRECISION and problem.passes < 100
     assert np.isfinite(found.W).all() and found.trace[-1].primal > found.trace[-1].dual >= 0.0
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_it_is_not_ended_early_for_a_method_that_costs_thousands_of_epochs(seed):
+    """Short texts, hinge, weak penalty: slacks vary so much that a rate measured over few epochs says little."""
+    rng, n, d = np.random.default_rng(seed), 2000, 4000
+    share = 1.0 / (np.arange(d) + 3.0)
+    words = [rng.choice(d, 1 + rng.integers(4), p=share / share.sum()) for _ in range(n)]
+    row = np.repeat(np.arange(n), [len(w) for w in words])
+    X = sp.csr_matrix((np.ones(len(row)), (row, np.concatenate(words))), (n, d))
+    X.sum_duplicates()
+    X.data = 1.0 / np.sqrt(np.repeat(np.diff(X.indptr), np.diff(X.indptr)))
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1.0, -1.0)
+    problem = Sample(X, y).problem(get("hinge"), 100.0)
+    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6), budget=60_000.0)
+    assert found.status is Status.CERTIFIED and problem.passes < 6_000
 
 
 def test_a_penalty_of_almost_nothing_is_handed_back():
