@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linsep.data import Memory
-from linsep.losses import Hinge
+from linsep.losses import Hinge, Logistic
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
@@ -73,3 +73,42 @@ def test_of_two_methods_that_fall_short_the_better_result_is_kept(first, second,
     assert found.dual is results[kept].dual
     assert found.sums is results[kept].sums
     assert found.seconds == 2.0
+
+
+def ill_conditioned_rows():
+    """Logistic loss at C = 100 on polynomials of one variable: conjugate gradients need many products."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(-1, 1, size=400)
+    X = np.vander(t, 40) + 0.01 * rng.normal(size=(400, 40))
+    y = np.where(np.sin(7 * t) + 0.3 * rng.normal(size=400) > 0, 1.0, -1.0)
+    data = Memory(X, y, None, None, None, 1)
+    return Problem(Logistic(), ElasticNet(100.0), data, fit_intercept=True)
+
+
+def test_conjugate_gradients_over_budget_are_followed_by_a_factorisation(monkeypatch):
+    found = {}
+    for budget in (10.0, np.inf):
+        monkeypatch.setattr(plan, "_passes_worth_factorising", lambda *_, k=budget: k)
+        problem = ill_conditioned_rows()
+        found[budget] = plan.newton_truncated(problem, np.zeros(problem.order), Stop(1e-9), 0)
+        assert found[budget].status is Status.CERTIFIED
+        assert (problem.passes < 60) is (budget == 10.0)
+    first, last = found.values()
+    assert abs(first.trace[-1].primal - last.trace[-1].primal) <= 2e-9 * last.trace[-1].primal
+    assert all(np.diff([t.dual for t in first.trace]) >= 0.0)
+
+
+def test_a_limit_of_the_user_below_the_budget_ends_the_fit(monkeypatch):
+    monkeypatch.setattr(plan, "_passes_worth_factorising", lambda *_: 20.0)
+    problem = ill_conditioned_rows()
+    stop = Stop(1e-9, max_passes=8)
+    assert plan.newton_truncated(problem, np.zeros(problem.order), stop, 0).status is (
+        Status.PASS_LIMIT
+    )
+
+
+def test_the_budget_of_conjugate_gradients_is_finite_only_where_costs_are_predicted():
+    problem = ill_conditioned_rows()
+    assert 1.0 < plan._passes_worth_factorising(problem, Stop(1e-6)) < np.inf
+    unpenalised = Problem(Logistic(), ElasticNet(np.inf), problem.data, fit_intercept=True)
+    assert plan._passes_worth_factorising(unpenalised, Stop(1e-6)) == np.inf

@@ -6,6 +6,7 @@ remaining limits. Time, bounds and trace continue across methods; the problem co
 =============  =======================================================================================
 small          native Newton; the interior point method if it stalls on a quadratic hinge; Newton
 newton         Newton (any direction); the interior point method if it stalls; Newton again
+newton-cg      Newton by conjugate gradients; with a Cholesky factor once that would have been cheaper
 newton-rounds  Newton in few rounds on a cluster; Newton on a copy of the rows at the client
 dual-cd        dual ascent; Newton in the span of the rows, or in the features; interior point if kinked
 sifting        sifting; on a cluster then the interior point method on a copy of the rows at the client
@@ -142,8 +143,31 @@ def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed:
 
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
-    return _with_interior_fallback(_solve_truncated)(problem, theta, stop, seed)
+    """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner.
+
+    The number of products depends on the spectrum and is hard to predict, so their budget is the predicted cost of
+    Newton's method with a Cholesky factor, which then takes over.
+    """
+    truncated = _with_interior_fallback(_solve_truncated)
+    most = problem.passes + _passes_worth_factorising(problem, stop)
+    if most >= (math.inf if stop.max_passes is None else stop.max_passes):
+        return truncated(problem, theta, stop, seed)
+
+    def within_budget(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+        return truncated(problem, theta, replace(stop, max_passes=most), seed)
+
+    relay = Relay(problem, stop, seed)
+    if relay.run(within_budget, theta) is Status.PASS_LIMIT:
+        relay.run(newton_cholesky, relay.point)
+    return relay.solution
+
+
+def _passes_worth_factorising(problem: Problem, stop: Stop) -> float:
+    """Return the number of passes that cost as much as Newton's method with a Cholesky factor is predicted to."""
+    if problem.lam == 0.0 or problem.data.location is not Location.MEMORY:
+        return math.inf
+    costs = predict(problem, stop.tol)
+    return costs.seconds("newton") / costs.iteration("newton-cg")
 
 
 def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
