@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import tables_for_choice
 
 COLUMNS = (
     *("table", "n", "d", "entries", "sparse", "kept", "hardness", "correlation"),
@@ -72,11 +74,14 @@ def shape_columns(data: Any) -> dict[str, Any]:
 
 
 def fit_all(
-    name: str, losses: Iterable[str], strengths: Iterable[float], methods: list[str], l1: bool
+    name: str,
+    losses: Iterable[str],
+    strengths: Iterable[float],
+    methods: list[str],
+    l1: bool,
+    load: Callable[[str], Any] = tables_for_choice.load,
 ) -> Iterator[dict[str, Any]]:
     """All cells of one table, in this process."""
-    import tables_for_choice
-
     from linsep.data import Memory
     from linsep.losses import get
     from linsep.penalties import ElasticNet
@@ -85,7 +90,7 @@ def fit_all(
     from linsep.solvers.interior import kinked, sifting
     from linsep.train import Recipe, train
 
-    X, y = tables_for_choice.load(name)
+    X, y = load(name)
     data = Memory(X, y, n_threads=1)
     facts = {"table": name} | shape_columns(data)
     for loss, C, l1_ratio, tol in _cells(X, losses, strengths, l1):
