@@ -254,6 +254,19 @@ def test_load_ext_in_a_session_of_ipython(tmp_path):
     assert done.stdout.rstrip().endswith("sklearn.linear_model._logistic")
 
 
+def test_a_perceptron_has_no_optimum_to_be_compared_with():
+    """Its loss is 0 at w = 0, so "at the optimum" would be wrong for one that still makes mistakes."""
+    X, y = CANCER
+    report = linsep.accel.install(audit=True)
+    try:
+        sklearn.linear_model.Perceptron().fit(X[:60], y[:60])
+    finally:
+        linsep.accel.uninstall()
+    text = str(report)
+    assert "Perceptron: 1 fit in linsep, 1 without a certificate of optimality" in text
+    assert "optimum" not in text and report.entries[0].audited == 0
+
+
 def test_only_a_model_with_a_certificate_counts_as_certified(report):
     X, y = CANCER
     sklearn.linear_model.Perceptron().fit(X[:60], y[:60])

@@ -85,7 +85,8 @@ class Entry:
         """Return sentences that describe the fits on this line."""
         said = []
         if self.fits:
-            gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""
+            stated = math.isfinite(self.gap) and (self.certified or self.gap > 0)
+            gap = f", relative gap at most {self.gap:.1e}" if stated else ""
             short = self.fits - self.certified
             said.append(
                 f"{_fits(self.fits)} in linsep{gap}"
@@ -263,8 +264,11 @@ def _compare(entry: Entry, theirs: type, params: dict[str, Any], args: Any, give
         return
     finally:
         _inside.fit = False
+    excess = verdict.relative_excess[0]
+    if verdict.separable or not math.isfinite(excess):
+        log.info("%s: scikit-learn's fit has no minimum to compare with", entry.place)
+        return
     entry.audited += 1
-    excess = 0.0 if verdict.separable else verdict.relative_excess[0]
     if excess > entry.excess or entry.audited == 1:
         entry.excess = max(entry.excess, excess)
         log.info("%s: %s", entry.place, entry._comparison())
