@@ -333,3 +333,17 @@ def test_a_number_of_centres_is_not_an_array_of_centres():
         BadInput, match=r"centres must be an array .* got 3; n_centres sets the number"
     ):
         RadialBasis(3).fit([[1.0], [2.0]])
+
+
+@pytest.mark.parametrize("kind", [basis.Polynomial, basis.Interactions, RadialBasis])
+def test_a_basis_that_is_not_fitted_says_so(kind):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        kind().transform([[1.0]])
+
+
+def test_a_value_that_is_not_finite_is_named():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, np.nan]})
+    with pytest.raises(BadInput, match=r"NaN\.\nThe first is at row 1, column 1 \('b'\)"):
+        basis.Interactions().fit(frame)
+    with pytest.raises(BadInput, match="infinity"):
+        basis.Polynomial(2).fit([[1.0]]).transform(sp.csr_array([[np.inf]]))

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from linsep.data.entrance.finite import refuse_nonfinite
+
 
 class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of transformers that return basis functions of the features."""
@@ -23,7 +25,11 @@ class Basis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             check_is_fitted(self)
         sparse = "csr" if self._takes_sparse else False
         kinds = (np.float64, np.float32)
-        return validate_data(self, X, accept_sparse=sparse, dtype=kinds, reset=fitting)
+        rows = validate_data(
+            self, X, accept_sparse=sparse, dtype=kinds, reset=fitting, ensure_all_finite=False
+        )
+        refuse_nonfinite(rows, getattr(self, "feature_names_in_", None))  # names the cell
+        return rows
 
     @abstractmethod
     def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:

@@ -41,7 +41,8 @@ class Monomials(Basis):
 
     def transform(self, X: Any) -> Any:
         """Return the monomials of each row, one per column; CSR if X is sparse."""
-        values = self._monomials.transform(self._validate(X))
+        X = self._validate(X)
+        values = self._monomials.transform(X)
         return values.tocsr() if sp.issparse(values) else values
 
     def _names(self, features: npt.NDArray[np.object_]) -> Iterable[str]:
