@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from linsep import Perceptron
+from linsep import Perceptron, verify
 from linsep.bounds import best_mistake_bounds
 from linsep.bounds import mistake_bounds as mistakes
 from linsep.errors import BadInput, Refused
@@ -474,3 +474,11 @@ def test_a_saved_one_keeps_its_proof(X, y, tmp_path):
     again = linsep.load(tmp_path / "model.linsep")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert str(again.certificate_) == str(model.certificate_)
+
+
+def test_verify_points_to_the_proof_of_separability():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    model = Perceptron().fit(X, y)
+    with pytest.raises(BadInput, match=r"no optimum to verify; .*certificate_\.check\(X, y\)"):
+        verify(model, X, y)
+    assert model.certificate_.check(X, y)

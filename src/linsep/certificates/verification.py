@@ -151,6 +151,12 @@ def verify(
     if hasattr(model, "_verify"):  # models that are not certified by duality check themselves
         found_by_itself: Optimality = model._verify(X, y, sample_weight, exact)
         return found_by_itself
+    if hasattr(model, "separated_"):
+        raise BadInput(
+            f"a {type(model).__name__} minimises nothing, so there is no optimum to verify; certificate_ proves "
+            "whether the classes are separable, and certificate_.check(X, y) checks that (with several classes: each "
+            "entry of certificate_, for y == classes_[c])."
+        )
     if not hasattr(model, "_verification_parts"):
         raise BadInput(
             f"this {type(model).__name__} (of {type(model).__module__}) keeps its certificate, but no dual point to "
