@@ -18,6 +18,8 @@ PLACES = {
     "converted_bytes": "linsep.data.memory.CONVERT_BYTES",
     "memory_entries": "linsep.data.dataset.MEMORY_ENTRIES",
     "few_on_disk": "linsep.data.open_rows.FEW_ENTRIES",
+    "lbfgs_pair_price": "linsep.solvers.newton.quasi_newton.PAIR",
+    "clear_mean": "linsep.solvers.newton.directions.CLEAR",
     "native_pilot_entries": "linsep.solvers.newton.native.PILOT_ENTRIES",
     "spilled_entries": "linsep.data.cluster.spill._ENTRIES",
     "recheck_entries": "linsep.certificates.parts._CHUNK",

@@ -231,20 +231,18 @@ def test_dependent_columns_of_equal_size_take_no_more_passes_than_independent_on
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 @pytest.mark.parametrize("method", ["L-BFGS", "conjugate gradients"])
-def test_mean_of_the_rows_is_part_of_the_preconditioner_without_an_intercept(
-    loss, method, monkeypatch
-):
+def test_mean_of_the_rows_is_part_of_the_preconditioner_without_an_intercept(loss, method, tuned):
     rng = np.random.default_rng(4)
     X = sp.random_array((2_000, 500), density=0.03, rng=rng, format="csr")
     y = X @ rng.standard_normal(500) + 0.5 * rng.standard_normal(2_000) > 0.0
     X = sp.hstack([X, np.ones((2_000, 1))], format="csr")  # a penalised intercept
     if method == "conjugate gradients":
-        monkeypatch.setattr(quasi_newton, "PAIR", 10**9)
+        tuned(lbfgs_pair_price=10**9)
     model = LinearClassifier(loss, C=1.0, fit_intercept=False, tol=1e-7, solver="newton-cg").fit(
         X, y
     )
     assert verify(model, X, y).certified and verify(model, X, y, exact=True).certified
-    monkeypatch.setattr(directions, "CLEAR", np.inf)
+    tuned(clear_mean=np.inf)
     without = LinearClassifier(**model.get_params()).fit(X, y)
     assert model.n_passes_ < 0.9 * without.n_passes_
     assert model.certificate_.primal == pytest.approx(without.certificate_.primal, rel=2e-7)
