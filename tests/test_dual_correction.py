@@ -1,4 +1,4 @@
-"""Fits whose proof needs more digits than float64: an L1 penalty, or none, on columns of times and numbers."""
+"""Fits whose proof needs more digits than float64: norms, or no penalty, on columns of times and numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ def unscaled(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
 @pytest.mark.parametrize(
-    "penalty", [{"l1_ratio": 1.0, "C": 1e3}, {"penalty_factor": FACTORS, "C": 1e-4}]
+    "penalty",
+    [
+        {"l1_ratio": 1.0, "C": 1e3},
+        {"penalty_factor": FACTORS, "C": 1e-4},
+        {"l1_ratio": 1.0, "C": 1e3, "feature_groups": [0, 0, 1, 1, 2, 2]},
+        {"l1_ratio": 0.7, "C": 30.0, "feature_groups": [0, 0, 0, 1, 1, 1]},
+    ],
 )
 def test_classifiers_on_unscaled_columns_are_certified(loss, penalty):
     for seed in range(3):
@@ -55,7 +61,7 @@ def test_regressions_on_unscaled_columns_are_certified(penalty):
 
 
 def test_scope():
-    """Smooth losses and penalties that are a sum over features, but no ridge, which has another proof."""
+    """Smooth losses, and any penalty but a plain ridge, which has another proof."""
     X, z = unscaled(50, 0)
     data = Memory(X, np.ones(50), -z, None)
     assert dual_correction.applies(Problem(Squared(), ElasticNet(1.0, 1.0), data))
@@ -63,6 +69,6 @@ def test_scope():
     assert not dual_correction.applies(Problem(Squared(), ElasticNet(np.inf), data))
     assert not dual_correction.applies(Problem(Hinge(), ElasticNet(1.0, 1.0), data))
     pairs = GroupElasticNet(1.0, 1.0, np.ones(6), np.arange(6) // 2)
-    assert not dual_correction.applies(GroupProblem(Squared(), pairs, data))
+    assert dual_correction.applies(GroupProblem(Squared(), pairs, data))
     alone = GroupElasticNet(1.0, 1.0, FACTORS, np.arange(6))
     assert dual_correction.applies(GroupProblem(Squared(), alone, data))

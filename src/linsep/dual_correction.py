@@ -5,11 +5,12 @@ rounding errors of the dual variables alone change v_j by more than an L1 penalt
 allows. The optimum is not in doubt, only its proof. Here v is computed in about twice the working precision
 (``exact.sliced``), and with the curvatures h of the losses the system
 
-    (A' diag(s h) A + ridge) y = v* - v,     v*_j = l1_j sign(w_j) + l2_j w_j,
+    (A' diag(s h) A + ridge) y = v* - v,     v*_g = l1_g w_g/|w_g| + l2_g w_g,
 
-on the columns A of the coefficients that are not 0, and of those with |v_j| > l1_j, gives the change h sigma x.y of
-the dual variables, which are stored as unevaluated sums of two numbers. The error of v decreases by many digits with
-every correction, although each is computed in float64. The Newton step of the coefficients is -y.
+on the columns A of the groups that are not 0, and of those with |v_g| > l1_g, gives the change h sigma x.y of the dual
+variables, which are stored as unevaluated sums of two numbers; single features are groups of one. The error of v
+decreases by many digits with every correction, although each is computed in float64. The first of these systems, with
+the curvature l1_g (I - w_g w_g'/|w_g|^2)/|w_g| of the norms, gives the Newton step -y of the coefficients.
 
 The certificate is computed from the result by the code that certifies every fit.
 """
@@ -17,12 +18,13 @@ The certificate is computed from the result by the code that certifies every fit
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linsep.arrays import BoolArray, FloatArray, embed
+from linsep.arrays import BoolArray, FloatArray, IntArray, embed
 from linsep.certificates.parts import chunks
 from linsep.certificates.precise import margins
 from linsep.data import Location
@@ -40,7 +42,7 @@ _PRECISE = 1e-12  # error of v, relative to its target, at which the corrections
 
 
 def applies(problem: Problem | GroupProblem) -> bool:
-    """Return whether rows and loss are suitable, and the penalty is separable and not a ridge on all features.
+    """Return whether rows and loss are suitable, and the penalty is not a ridge with the same weight for all features.
 
     Ridge penalties have a certificate from the curvature around the solution, which needs no dual variables.
     """
@@ -49,9 +51,7 @@ def applies(problem: Problem | GroupProblem) -> bool:
         return False
     if data.n_entries > ENTRIES or penalty.absent:
         return False
-    if isinstance(penalty, GroupElasticNet):
-        return penalty.l1_ratio == 0.0 or len(penalty.sizes) == len(penalty.group)
-    return penalty.l1 > 0.0
+    return isinstance(penalty, GroupElasticNet) or penalty.l1 > 0.0
 
 
 class _Rows(NamedTuple):
@@ -96,31 +96,38 @@ def corrected(problem: Problem | GroupProblem, solution: Solution) -> Iterator[S
         0.0 * ones if data.offset is None else data.offset,
         ones if data.weight is None else data.weight,
     )
+    norms = _Norms(problem.penalty, data.d)
     for _ in range(STEPS):
-        found = _correct(problem, losses, rows, theta)
+        found = _correct(problem, losses, rows, norms, theta)
         if found is None:
             return
         u, rest, step = found
         yield replace(solution, W=theta.reshape(-1, 1), dual=Explicit(u, rest), sums=None)
-        theta = _move(problem.penalty, theta, step)
+        theta = norms.move(theta, step)
 
 
 def _correct(
-    problem: Problem | GroupProblem, losses: Problem, rows: _Rows, theta: FloatArray
+    problem: Problem | GroupProblem,
+    losses: Problem,
+    rows: _Rows,
+    norms: _Norms,
+    theta: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return the dual variables at theta in two parts, and the Newton step; None if the system is not solvable."""
-    loss, penalty, d = problem.loss, problem.penalty, problem.data.d
-    l1, ridge, w = _l1_weights(penalty, d), penalty.quadratic(d), theta[:-1]
+    loss, d, w = problem.loss, problem.data.d, theta[:-1]
+    l1, ridge = norms.l1, problem.penalty.quadratic(d)
     m = rows.margins(theta)
     u, h = -loss.slope(m), loss.curvature(m)
     if not (np.isfinite(u).all() and np.isfinite(h).all()):
         return None
-    rest, step = np.zeros_like(u), np.zeros(d + 1)
-    active, system = np.zeros(d, dtype=bool), None
-    for _ in range(CORRECTIONS):
+    rest, system, first = np.zeros_like(u), None, np.zeros(d + 1)
+    active = np.zeros(d, dtype=bool)
+    for number in range(CORRECTIONS):
         v = rows.sums(u, rest, d)
-        wanted = np.where(w != 0.0, l1 * np.sign(w) + ridge * w, np.clip(v.hi[:-1], -l1, l1))
+        wanted = norms.subgradient(w, v.hi[:-1]) + ridge * w
         miss = (np.append(wanted, 0.0) - v.hi) - v.lo
+        if not problem.fit_intercept:
+            miss[-1] = 0.0
         grown = active | (w != 0.0) | (l1 == 0.0) | (np.abs(miss[:-1]) > 0.0)
         size = np.append(np.where(l1 > 0.0, l1, np.abs(ridge * w)), 0.0)
         if system is not None and (np.abs(miss) <= _PRECISE * size).all():
@@ -130,7 +137,7 @@ def _correct(
         if system is None or (grown != active).any():
             active = grown
             system = _System(losses, active, rows.weight * h, ridge)
-        y = system.solve(miss if problem.fit_intercept else np.append(miss[:-1], 0.0))
+        y = system.solve(miss)
         change = h * rows.sign * np.asarray(rows.X @ y[:-1] + y[-1])
         if not np.isfinite(change).all():
             return None
@@ -139,8 +146,9 @@ def _correct(
         outside = (u <= loss.domain[0]) | (u >= loss.domain[1])
         u = np.where(outside, before, u)
         rest = np.where(outside, 0.0, rest)
-        step -= y
-    return u, rest, step
+        first = miss if number == 0 else first
+    assert system is not None
+    return u, rest, -system.with_norms(norms, w).solve(first)
 
 
 class _System:
@@ -153,10 +161,20 @@ class _System:
         data = losses.data.columns(self._at)
         plain = Problem(losses.loss, ElasticNet(np.inf), data, losses.fit_intercept)
         self._centre = plain.centre()
-        H = plain.hessian_of(plain.gram(h, self._centre), self._centre)
-        H[np.diag_indices(len(self._at))] += ridge[self._at]
-        self._factor = Factor(H, definite=True)
+        self._H = plain.hessian_of(plain.gram(h, self._centre), self._centre)
+        self._H[np.diag_indices(len(self._at))] += ridge[self._at]
+        self._factor = Factor(self._H, definite=True)
         data.close()
+
+    def with_norms(self, norms: _Norms, w: FloatArray) -> _System:
+        """Return the system with the curvature of the norms at w, which features in groups of one do not have."""
+        if norms.singles:
+            return self
+        k, other = len(self._at), copy(self)
+        H = self._H.copy()
+        H[:k, :k] += norms.curvature(w, self._at)
+        other._factor = Factor(H, definite=True)
+        return other
 
     def solve(self, miss: FloatArray) -> FloatArray:
         """Return y, with 0 for inactive columns."""
@@ -166,15 +184,37 @@ class _System:
         return embed(found, self._at, self._d)
 
 
-def _l1_weights(penalty: ElasticNet, d: int) -> FloatArray:
-    """Weight of |w_j| for each feature."""
-    if isinstance(penalty, GroupElasticNet):
-        return penalty.thresholds[penalty.group]
-    return np.full(d, penalty.l1)
+class _Norms:
+    """The part sum_g l1_g |w_g| of a penalty."""
 
+    def __init__(self, penalty: ElasticNet, d: int) -> None:
+        self._penalty = penalty if isinstance(penalty, GroupElasticNet) else None
+        if isinstance(penalty, GroupElasticNet):
+            self.group, self.l1 = penalty.group, penalty.thresholds[penalty.group]
+        else:
+            self.group, self.l1 = np.arange(d), np.full(d, penalty.l1)
+        self.singles = int(self.group.max(initial=-1)) + 1 == d
 
-def _move(penalty: ElasticNet, theta: FloatArray, step: FloatArray) -> FloatArray:
-    """Return theta after the step; where |w_j| is penalised, coefficients stay 0 or become 0 if they change sign."""
-    moved = theta + step
-    held = np.append(_l1_weights(penalty, len(theta) - 1) > 0.0, False)
-    return np.where(held & (moved * theta <= 0.0), 0.0, moved)
+    def _lengths(self, w: FloatArray) -> FloatArray:
+        """Norm of the group of each feature."""
+        return np.abs(w) if self._penalty is None else self._penalty.norms(w)[self.group]
+
+    def subgradient(self, w: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the subgradient at w that is nearest to v."""
+        at_w, at_v = self._lengths(w), self._lengths(v)
+        inside = v * np.divide(self.l1, at_v, out=np.ones_like(v), where=at_v > self.l1)
+        return np.where(at_w > 0.0, self.l1 * w / np.where(at_w > 0.0, at_w, 1.0), inside)
+
+    def curvature(self, w: FloatArray, at: IntArray) -> FloatArray:
+        """Return the Hessian l1_g (I - w_g w_g'/|w_g|^2)/|w_g| of the groups that are not 0, on these features."""
+        size = self._lengths(w)[at]
+        bend = np.divide(self.l1[at], size, out=np.zeros_like(size), where=size > 0.0)
+        unit = w[at] / np.where(size > 0.0, size, 1.0)
+        same = self.group[at][:, None] == self.group[at]
+        return np.diag(bend) - np.where(same, bend[:, None] * np.outer(unit, unit), 0.0)
+
+    def move(self, theta: FloatArray, step: FloatArray) -> FloatArray:
+        """Return theta after the step; penalised groups stay 0, or become 0 if they turn around."""
+        moved = theta + step
+        along = np.bincount(self.group, moved[:-1] * theta[:-1])[self.group]
+        return np.where(np.append((self.l1 > 0.0) & (along <= 0.0), False), 0.0, moved)
