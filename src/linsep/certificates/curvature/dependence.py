@@ -19,6 +19,7 @@ columns span all columns.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 
 from linsep.arrays import BoolArray, FloatArray, IntArray
 from linsep.certificates.curvature.metric import Metric
@@ -73,13 +75,30 @@ def proven_metric(
     ``part`` in ``counts`` or with h > 0 or, if ``part`` has only some of the rows, those of ``every`` in ``counts``,
     which must include the rows with h > 0.
     """
-    metric = part.metric(h)
-    if metric is not None or part.lam > 0.0:
-        return metric
+    if part.lam > 0.0:
+        return part.metric(h)
     if every is None:
         every, counts = part, counts | (h > 0.0)
-    columns = independent_columns(every, counts)
-    return part.metric(h, columns) if len(columns) < part.size else None
+    columns = distinct_columns(every, counts)
+    metric = part.metric(h, columns)
+    if metric is not None:
+        return metric
+    independent = independent_columns(every, counts)
+    return part.metric(h, independent) if len(independent) < len(columns) else None
+
+
+def distinct_columns(part: Rows, counts: BoolArray) -> IntArray:
+    """Return the columns of x~ without those of a sparse X that are 0, or equal to an earlier one, where ``counts``."""
+    if not sp.issparse(part.X):
+        return np.arange(part.size)
+    X = sp.csc_matrix(part.X[counts])
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    first: dict[tuple[bytes, bytes], int] = {}
+    for j, (start, end) in enumerate(itertools.pairwise(X.indptr.tolist())):
+        if end > start:
+            first.setdefault((X.indices[start:end].tobytes(), X.data[start:end].tobytes()), j)
+    return np.append(list(first.values()), np.arange(X.shape[1], part.size)).astype(np.intp)
 
 
 def independent_columns(part: Rows, counts: BoolArray) -> IntArray:

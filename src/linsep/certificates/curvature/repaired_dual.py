@@ -12,8 +12,13 @@ accurately as possible, which leaves a rho of the size of rounding; the remainin
 convex, its largest value on [u_i - c_i, u_i + c_i] is at an end, and the bound uses that value.
 
 At a vertex of the polytope of dual points only a few rows have room, and changing those alone keeps the bound as sharp
-as float64 allows. If they do not suffice (a degenerate vertex) and the domain contains 0 in its interior, all u are
-first shrunk by a tiny fraction, which reduces the bound by at most that fraction (it is concave and 0 at u = 0).
+as float64 allows. If they do not suffice (a degenerate vertex) all u are first shrunk by a tiny fraction, which reduces
+the bound by at most that fraction (it is concave and 0 at u = 0); if 0 is an end of the domain, u that are almost 0 are
+set to 0.
+
+A column with a single nonzero entry requires u = 0 in its row. If no u is negative, so does a column whose entries
+times sigma have one sign, in all of its rows. Without these rows the same may hold for other columns, so that many of
+the rows and columns of a table of words need no matrix.
 """
 
 from __future__ import annotations
@@ -21,8 +26,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.sparse as sp
 
-from linsep.arrays import FloatArray
+from linsep.arrays import BoolArray, FloatArray
 from linsep.certificates.curvature.dependence import proven_metric
 from linsep.certificates.curvature.metric import ROUNDING_FACTOR
 from linsep.certificates.curvature.rows import UNDERFLOW, Rows, row_curvatures
@@ -34,6 +40,8 @@ from linsep.problem.closing_rows import ROUNDOFF
 _SHRINK = 0.05
 #: Room above which a row is certainly free.
 _AMPLE = 1e-3
+#: Dual variables below this fraction of the largest one may be 0 at the optimum.
+_NEGLIGIBLE = 1e-7
 _REFINEMENTS = 3
 _NOTHING = (0.0, 0.0)
 
@@ -61,7 +69,9 @@ def feasible_point(
     None if the existence of such a point is not proven. ``u`` is overwritten.
     """
     low, high = loss.domain
-    room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
+    held = _held_rows(loss, part)
+    u[held] = 0.0
+    start, room = u.copy(), _room(loss, u, held)
     ample = np.where(part.weight > 0.0, room >= _AMPLE, False)
     if 2 * np.count_nonzero(ample) < len(u):  # a vertex: few rows are free, and may suffice
         found = _move_to_feasible(loss, part, u.copy(), np.where(ample, room, 0.0))
@@ -69,8 +79,40 @@ def feasible_point(
             return found
     if low < 0.0 < high and math.isfinite(high - low):
         u *= 1.0 - _SHRINK * tol
-        room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
-    return _move_to_feasible(loss, part, u, room)
+        room = _room(loss, u, held)
+    found = _move_to_feasible(loss, part, u, room)
+    if found is not None or low < 0.0:
+        return found
+    # dual variables that are 0 at the optimum have no room to correct what others lack
+    held |= start <= _NEGLIGIBLE * start.max(initial=0.0)
+    start = np.where(held, 0.0, start if math.isinf(high) else (1.0 - _SHRINK * tol) * start)
+    return _move_to_feasible(loss, part, start, _room(loss, start, held))
+
+
+def _room(loss: Loss, u: FloatArray, held: BoolArray) -> FloatArray:
+    """Distance of u from the ends of the domain, at most 1; 0 in the rows that are held."""
+    low, high = loss.domain
+    return np.where(held, 0.0, np.clip(np.minimum(u - low, high - u), 0.0, 1.0))
+
+
+def _held_rows(loss: Loss, part: Rows) -> BoolArray:
+    """Rows of sparse tables in which every feasible point has u = 0, because of a column without cancelling terms."""
+    n, d = part.X.shape
+    held = np.zeros(n, dtype=bool)
+    if not sp.issparse(part.X):
+        return held
+    X = sp.coo_matrix(part.X)
+    row, column, up = X.row, X.col, X.data * part.sigma[X.row] > 0.0
+    left = (X.data != 0.0) & (part.weight[row] > 0.0)
+    one_sided = loss.domain[0] == 0.0
+    while True:
+        row, column, up = row[left], column[left], up[left]
+        rises, all_of_them = (np.bincount(c, minlength=d) for c in (column[up], column))
+        alone = (rises == 0) | (rises == all_of_them) if one_sided else all_of_them == 1
+        held[row[alone[column]]] = True
+        if not held[row].any():
+            return held
+        left = ~held[row]
 
 
 def _move_to_feasible(
@@ -89,7 +131,7 @@ def _move_to_feasible(
         return None  # rho may have a component that no row with room can correct
     for _ in range(_REFINEMENTS):
         y = metric.T @ (metric.T.T @ _residual(part, u)[0])
-        for rows, A in inner.chunks():
+        for rows, A in inner.blocks():
             at = free[rows]
             u[at] -= part.sigma[at] * room[at] * (A @ y)
     rho, slack = _residual(part, u)
@@ -111,10 +153,10 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     rho, slack = np.zeros((2, part.size))
     mass = part.weight * part.sigma * u
     rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(mass) + UNDERFLOW)
-    for rows, A in part.chunks():
+    for rows, A in part.blocks():
         own, error = part.pull(A, mass[rows])
         rho += own
-        slack += error + np.abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
+        slack += error + abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
     return rho, ROUNDING_FACTOR * slack
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep.arrays import BoolArray, FloatArray, IntArray, dense
 from linsep.certificates.curvature.metric import (
@@ -30,6 +31,8 @@ from linsep.problem.closing_rows import ROUNDOFF, margin_error
 _CHUNK = 1 << 20
 #: Rows per orthogonal transformation, so that they fit in cache.
 _QR_ROWS = 1024
+#: Share of nonzero entries below which products of sparse rows cost less than those of dense ones.
+_SPARSE = 0.1
 #: Rows per partial sum.
 _SHORT = 512
 #: X'X is accurate enough if it proves this fraction of the curvature.
@@ -54,6 +57,19 @@ def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArra
         block = X[rows].astype(np.float64)
         block = dense(block)
         yield rows, np.column_stack([block, np.ones(len(block))]) if fit_intercept else block
+
+
+def _sparse_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, Any]]:
+    """Yield (rows, x~ in float64) in CSR format, for the same rows as ``dense_chunks``."""
+    n, height = X.shape[0], _height(X)
+    for start in range(0, n, height):
+        check()
+        rows = slice(start, min(start + height, n))
+        block = sp.csr_matrix(X[rows], dtype=np.float64)
+        yield (
+            rows,
+            sp.hstack([block, np.ones((block.shape[0], 1))], "csr") if fit_intercept else block,
+        )
 
 
 def longest_dense_sum(X: Any) -> float:
@@ -111,12 +127,21 @@ class Rows:
         """Yield (rows, x~) for all rows in order."""
         return dense_chunks(self.X, self.fit_intercept)
 
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield (rows, x~) for all rows in order; in CSR format if few entries are not 0."""
+        X = self.X
+        few = sp.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]
+        return _sparse_chunks(X, self.fit_intercept) if few else self.chunks()
+
     def gram(self, h: FloatArray) -> FloatArray:
         """lam I_w + sum h x~ x~'."""
         H = np.zeros((self.size, self.size))
         np.fill_diagonal(H[: self.X.shape[1]], self.lam)
-        for rows, A in self.chunks():
-            H += dense_product(A.T, h[rows][:, None] * A)
+        for rows, A in self.blocks():
+            if sp.issparse(A):
+                H += (A.T @ A.multiply(h[rows][:, None])).toarray()
+            else:
+                H += dense_product(A.T, h[rows][:, None] * A)
         return H
 
     def factor(self, h: FloatArray, columns: IntArray) -> FloatArray:
@@ -174,17 +199,15 @@ class Rows:
         d = self.X.shape[1]
         G = self.lam * (T[:d].T @ T[:d])
         sizes, lost = np.sqrt(np.einsum("ij,ij->i", T, T)), 0.0
-        for rows, A in self.chunks():
+        for rows, A in self.blocks():
             Z, error = self.images(A, T, sizes)
             G += Z.T @ (h[rows][:, None] * Z)
             lost += float(h[rows] @ (error * error))
         return G, lost
 
-    def images(
-        self, A: FloatArray, T: FloatArray, sizes: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def images(self, A: Any, T: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Z = x~ T for these rows, and bounds on the norms of its row errors; ``sizes`` are the row norms of T."""
-        return A @ T, product_error(self.size, np.abs(A) @ sizes)
+        return A @ T, product_error(self.size, abs(A) @ sizes)
 
     def margins(
         self, rows: slice, A: FloatArray, theta: FloatArray
@@ -194,18 +217,18 @@ class Rows:
         e = margin_error(self.size, np.abs(A) @ np.abs(theta), o)
         return self.sigma[rows] * (A @ theta) + o, e
 
-    def pull(self, A: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def pull(self, A: Any, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sum of slope x~ over these rows, and bounds on its errors; partial sums are short to keep errors small."""
-        total = np.zeros(self.size)
-        for start in range(0, len(A), _SHORT):
+        total, n = np.zeros(self.size), A.shape[0]
+        for start in range(0, n, _SHORT):
             total += A[start : start + _SHORT].T @ slope[start : start + _SHORT]
-        longest = min(len(A), _SHORT) + math.ceil(len(A) / _SHORT) + 8
-        return total, longest * ROUNDOFF * (np.abs(A).T @ np.abs(slope)) + len(A) * UNDERFLOW
+        longest = min(n, _SHORT) + math.ceil(n / _SHORT) + 8
+        return total, longest * ROUNDOFF * (abs(A).T @ np.abs(slope)) + n * UNDERFLOW
 
     def reach(self, metric: Metric) -> FloatArray:
         """Upper bound on sqrt(x~' M^-1 x~) = |T'x~| for every row, including the rounding of the product."""
         reach, sizes = np.empty(self.X.shape[0]), metric.row_norms
-        for rows, A in self.chunks():
+        for rows, A in self.blocks():
             Z, error = self.images(A, metric.T, sizes)
             reach[rows] = np.sqrt(np.einsum("ij,ij->i", Z, Z)) + error
         return reach * ROUNDING_FACTOR
@@ -231,6 +254,10 @@ class DoubledRows(Rows):
         """Return the rows with these indices."""
         vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
         return DoubledRows(self.X[rows], *vectors, self.fit_intercept, self.lam)
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield (rows, x~) for all rows in order, dense."""
+        return self.chunks()
 
     def margins(
         self, rows: slice, A: FloatArray, theta: FloatArray
