@@ -66,13 +66,15 @@ _MESSAGES = {
 class Stop:
     """Stopping criteria: relative duality gap ``tol``, and the user's limits on time [s] and passes.
 
-    ``max_short_steps``: number of short Newton steps after which another method takes over (solvers/plan.py).
+    ``max_short_steps``: number of short Newton steps after which another method takes over, once the method has made
+    ``short_step_passes`` passes (solvers/plan.py).
     """
 
     tol: float = 1e-6
     time_limit: float | None = None
     max_passes: float | None = None
     max_short_steps: int | None = None
+    short_step_passes: float = 0.0
 
     @property
     def limited(self) -> bool:

@@ -46,6 +46,9 @@ from linsep.solvers.prediction import predict
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
 MAX_SHORT_STEPS = 6  # short Newton steps before an interior point method takes over
+# Cost of conjugate gradients [factorisations] before it does: its own, so that it costs at most as much again if a few
+# more steps on sparse rows would have sufficed.
+FACTORISATIONS = 20.0
 # Predicted number of remaining quasi-Newton steps above which conjugate gradients need fewer passes. The second value
 # is for clusters, where each of their products is a round.
 LONGEST, LONGEST_FEW = 60.0, 200.0
@@ -190,14 +193,18 @@ def _solve_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int)
 def _with_interior_fallback(method: Method) -> Method:
     """Wrap a Newton method: if its steps stay short on a quadratic hinge, run interior point, then Newton again.
 
-    Without a penalty, an exact fit of more features than rows needs no iteration.
+    Conjugate gradients also stall if the Newton systems are too ill-conditioned for them. Without a penalty, an exact
+    fit of more features than rows needs no iteration.
     """
 
     def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
         if not quadratic_hinge.applies(problem):
             return exact_fit.solve(problem) or method(problem, theta, stop, seed)
-        relay = Relay(problem, replace(stop, max_short_steps=MAX_SHORT_STEPS), seed)
-        if relay.run(method, theta) is not Status.GIVEN_UP:
+        relay = Relay(problem, _short_steps(problem, stop, method), seed)
+        stalled = [Status.GIVEN_UP]
+        if method is _solve_truncated:
+            stalled.append(Status.WORKING_PRECISION)
+        if relay.run(method, theta) not in stalled:
             return relay.solution
         at = relay.point
         if relay.run(quadratic_hinge.solve, at) is Status.WORKING_PRECISION:
@@ -206,6 +213,15 @@ def _with_interior_fallback(method: Method) -> Method:
         return relay.solution
 
     return solve
+
+
+def _short_steps(problem: Problem, stop: Stop, method: Method) -> Stop:
+    """Return the limits, with those on short steps after which an interior point method takes over."""
+    passes = 0.0
+    if method is _solve_truncated:
+        costs = predict(problem, stop.tol)
+        passes = FACTORISATIONS * costs.iteration("newton") / costs.iteration("newton-cg")
+    return replace(stop, max_short_steps=MAX_SHORT_STEPS, short_step_passes=passes)
 
 
 def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from linsep import LinearClassifier, verify
 from linsep.data import Memory
@@ -101,6 +102,16 @@ def test_newton_hands_over_where_its_steps_are_short(solver):
     model = LinearClassifier("squared_hinge", C=1e4, solver=solver).fit(X, y)
     assert model.certificate_.certified
     assert model.n_passes_ < 320  # Newton's method alone takes five hundred and more
+    assert verify(model, X, y).certified
+
+
+@pytest.mark.parametrize("solver", ["newton", "newton-cg"])
+def test_newton_on_sparse_rows_hands_over(solver):
+    X, y = nearly_separable(n=600, d=250)
+    X = sp.csr_matrix(np.where(np.abs(X) > 1.3, X, 0.0))
+    model = LinearClassifier("squared_hinge", C=1e6, solver=solver).fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_passes_ < (400 if solver == "newton" else 6000)
     assert verify(model, X, y).certified
 
 

@@ -38,10 +38,10 @@ MAX_FEATURES = 4000  # a Gram matrix of the features is factorised in every iter
 
 
 def applies(problem: Problem) -> bool:
-    """Return whether the loss is quadratic below the margin and flat beyond it, and the rows are dense in memory."""
+    """Return whether the loss is quadratic below the margin and flat beyond it, and the rows are in memory."""
     data, loss = problem.data, problem.loss
     hinge = quadratic_rows.applies(loss) and loss.flat_beyond_margin
-    plain = hinge and problem.lam > 0.0 and not data.sparse
+    plain = hinge and problem.lam > 0.0
     return plain and data.location is Location.MEMORY and data.d <= MAX_FEATURES
 
 

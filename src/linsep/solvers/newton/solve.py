@@ -146,7 +146,7 @@ def solve(
     dual = Linearised(theta.reshape(-1, 1), np.zeros((len(theta), 1)))
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.loss.straight_tails)
-    short_steps = 0
+    short_steps, began = 0, problem.passes
     try:
         with run.in_time():
             theta, value, g = problem.start(theta)
@@ -180,7 +180,7 @@ def solve(
                         break
                     changed = curvatures.after_step(length, tiny)
                     short_steps += length < SHORT_STEP
-                    if short_steps == stop.max_short_steps:
+                    if _hands_over(stop, short_steps, problem.passes - began):
                         raise HandOver
                 else:
                     changed = direction.improve_accuracy() or curvatures.to_secant()
@@ -194,6 +194,12 @@ def solve(
     if status is Status.WORKING_PRECISION:
         status = _final_status(run, theta, dual)
     return run.solution(status, theta, dual)
+
+
+def _hands_over(stop: Stop, short_steps: int, passes: float) -> bool:
+    """Return whether so many steps were short, after so many passes, that another method takes over."""
+    most = stop.max_short_steps
+    return most is not None and short_steps >= most and passes >= stop.short_step_passes
 
 
 def _final_status(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
