@@ -36,6 +36,9 @@ ALL = 200  # number of features up to which the working set contains all
 FIRST = 50  # features by which the working set may always grow
 ROUNDS = 100
 STEPS = 200
+# Consecutive full, undamped steps whose predicted decrease exceeds half of the previous one: rounding of a badly scaled
+# Hessian, not its curvature, then decides the steps.
+STALLED = 12
 LONGEST_HOLD = 16  # largest number of consecutive steps with secant curvatures
 SHARE = 0.3  # fraction of tol at which a run ends, before the rounding bound is added
 ROUGH = 0.01  # decrement, relative to P, at which the first working set is solved well enough
@@ -147,6 +150,7 @@ class _Iterate:
         hold = left = int(part.straight)
         value, g = part.value_gradient(theta, float(left > 0))
         fine, fell = max(FINE, FINER * precision), True
+        slow, last = 0, math.inf
         for _ in range(STEPS):
             self.run.check_limits()
             delta, decrement = part.step(theta, g, fine)
@@ -161,7 +165,9 @@ class _Iterate:
             done = not left and decrement <= precision * abs(value) and near
             if fell or done:
                 theta, value = trial, new
-            if done or not (fell or before or part.can_adapt):
+            full = length == 1.0 and not (left or part.damping)
+            slow, last = slow + 1 if full and decrement > 0.5 * last else 0, decrement
+            if done or slow == STALLED or not (fell or before or part.can_adapt):
                 break
             secant = left > 0
             part.adapt(length if fell else 0.0)
