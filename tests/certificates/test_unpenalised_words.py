@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from linsep import LinearClassifier, LinearRegressor, verify
 from linsep.certificates.curvature.dependence import distinct_columns
-from linsep.certificates.curvature.rows import Rows
 from linsep.certificates.curvature.repaired_dual import _held_rows, feasible_point
+from linsep.certificates.curvature.rows import Rows
 from linsep.losses import Squared, SquaredHinge
 
 
