@@ -39,7 +39,9 @@ class RecentVectors:
         """Append a vector, replacing the oldest one if the storage is full."""
         order, used = self._order, len(self._places)
         if used == len(order):
-            order[:] = np.roll(order, -1)
+            oldest = order[0]
+            order[:-1] = order[1:]
+            order[-1] = oldest
         else:
             self._places = order[: used + 1]
         place = self._places[-1]
