@@ -164,7 +164,7 @@ class DiagonalInverse(NamedTuple):
 
 
 def diagonal_inverse(
-    problem: Problem, moments: tuple[FloatArray, FloatArray, float], even: float = 1.0
+    problem: Problem, moments: tuple[FloatArray, FloatArray, float], even: float = 0.0
 ) -> DiagonalInverse:
     """Preconditioner for the weights from the sums of h x^2, h x and h; an intercept is eliminated.
 
@@ -192,7 +192,7 @@ def diagonal_inverse(
 def _diagonal(problem: Problem, spread: FloatArray, even: float) -> FloatArray:
     diagonal: FloatArray = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
     diagonal[diagonal <= 0] = 1.0
-    if not problem.data.sparse and diagonal.max() <= even * diagonal.min():
+    if even and not problem.data.sparse and diagonal.max() <= even * diagonal.min():
         diagonal[:] = diagonal.mean()
     return diagonal
 
