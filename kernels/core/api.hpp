@@ -158,8 +158,9 @@ struct Classes {
 // Arrays with one column per class are padded to whole vectors; the padding columns are 0.
 static inline i64 padded_classes(i64 k) { return (k + 7) / 8 * 8; }
 // Products of wide dense rows use packed panels (softmax/panels.hpp): kPanelRows rows per chunk, a stride of
-// kPanelHeight rows between panels, and columns rounded up to whole panels, an odd number of them if more than two.
-constexpr int kPanelRows = 144, kPanelHeight = 150;
+// kPanelHeight rows between panels, columns rounded up to whole panels, an odd number of them if more than two, and
+// tiles of at most kPanelTile classes.
+constexpr int kPanelRows = 144, kPanelHeight = 150, kPanelTile = 12;
 static inline bool softmax_packed(bool dense, i64 d, i64 k) { return dense && d >= 64 && k >= 8; }
 static inline i64 panel_columns(i64 columns) {
     const i64 panels = (columns + 15) / 16;
@@ -167,13 +168,10 @@ static inline i64 panel_columns(i64 columns) {
 }
 static inline i64 panel_scratch(i64 d, i64 k) {
     const i64 K = panel_columns(k), columns = panel_columns(d);
-    return kPanelHeight * columns + 3 * (d + 1) * K + K * columns + kPanelRows * K + 64;
+    return kPanelHeight * columns + 3 * (d + 1) * K + (K + kPanelTile) * columns + kPanelRows * K + 64;
 }
 static inline int softmax_rows(bool dense, i64 d, i64 k) {
-    if (softmax_packed(dense, d, k)) {
-        const i64 fit = 24576 / padded_classes(k) / 48 * 48;
-        return static_cast<int>(fit < 48 ? 48 : fit > kPanelRows ? kPanelRows : fit);
-    }
+    if (softmax_packed(dense, d, k)) return kPanelRows;
     const i64 fit = 8192 / padded_classes(k) / 8 * 8;
     return static_cast<int>(fit < 8 ? 8 : fit > 256 ? 256 : fit);
 }

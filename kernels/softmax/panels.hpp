@@ -1,8 +1,9 @@
 // Cache-blocked products of a chunk of dense rows with many columns, in precision E:
 //   scores   Z = X W + b'  (rows, K)        add   G += A'X  (K, d),  G in double precision
 // X is converted to E one chunk at a time, W once, both in panels of kPanel columns. A tile of kTile rows (or classes)
-// by kPanel columns stays in registers. Panels begin in different cache sets. In single precision, sums for G run over
-// at most kPanelRows rows before they are added in double precision.
+// by kPanel columns stays in registers. Panels begin in different cache sets. G is stored tile by tile, in the order in
+// which a chunk adds to it. In single precision, sums for G run over at most kPanelRows rows before they are added in
+// double precision.
 // Reference: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
 #pragma once
 #include "core/gram.hpp"
@@ -20,7 +21,7 @@ struct Panels {
 
     i64 d, k, K, stride;  // K and stride: classes and features, rounded up to whole panels
     E *x, *turned;        // panels (kPanelHeight, kPanel) of a chunk; panels (d, kPanel) of three W
-    double* G;            // (K, stride)
+    double* G;            // tiles (kTile, kPanel)
     E* Z;                 // (kPanelRows, K), for the caller
 
     Panels(i64 features, i64 classes, double* scratch)
@@ -29,12 +30,18 @@ struct Panels {
         scratch += kPanelHeight * stride;
         turned = reinterpret_cast<E*>(scratch);
         G = scratch + 3 * (d + 1) * K;
-        Z = reinterpret_cast<E*>(G + K * stride);
+        Z = reinterpret_cast<E*>(G + (K + kPanelTile) * stride);
         for (i64 j = 0; j < kPanelRows * K + 64; ++j) Z[j] = E(0);  // tiles read past its last column
     }
     void clear() {
-        for (i64 j = 0; j < K * stride; ++j) G[j] = 0.0;
+        for (i64 j = 0; j < (k + kTile - 1) / kTile * kTile * stride; ++j) G[j] = 0.0;
     }
+    // Tile of G that holds the sums of the classes [c, c + kTile) and the columns [j, j + kPanel).
+    double* tile(i64 c, i64 j) const {
+        const i64 first = c / kClasses * kClasses, tiles = (min64(kClasses, k - first) + kTile - 1) / kTile;
+        return G + first * stride + (j / kPanel * tiles + (c - first) / kTile) * kTile * kPanel;
+    }
+    double sum(i64 c, i64 j) const { return tile(c, j)[c % kTile * kPanel + j % kPanel]; }
     // Store W (d + 1, padded_classes) in slot `which` of three: panels (d, kPanel), followed by the intercepts.
     void take(int which, const double* W) {
         const i64 from = padded_classes(k);
@@ -88,18 +95,18 @@ struct Panels {
             for (i64 j = 0; j < (symmetric ? min64(d, first + kClasses) : d); j += kPanel) {
                 poll();
                 for (i64 c = first; c < min64(k, first + kClasses); c += kTile)
-                    add_tile(A + c, x + j * kPanelHeight, nr, min64(kTile, k - c), G + c * stride + j);
+                    add_tile(A + c, x + j * kPanelHeight, nr, tile(c, j));
             }
     }
     // out (d + 1, padded_classes) += G'
     void close(double* out) const {
         const i64 to = padded_classes(k);
         for (i64 j = 0; j < d; ++j)
-            for (i64 c = 0; c < k; ++c) out[j * to + c] += G[c * stride + j];
+            for (i64 c = 0; c < k; ++c) out[j * to + c] += sum(c, j);
     }
 
   private:
-    // a tile of kTile rows by V vectors of a panel
+    // A tile of kTile rows by V vectors of a panel.
     template <int V>
     [[gnu::always_inline]] void score_tile(const E* a, const E* w, i64 depth, const E* b, E* Z) const {
         Vector acc[kTile][V];
@@ -114,12 +121,12 @@ struct Panels {
                     for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
                 }
             }
-        for (int q = 0; q < kTile; ++q) std::memcpy(Z + q * K, acc[q], sizeof acc[q]);
+        for (int q = 0; q < kTile; ++q)
+            for (int v = 0; v < V; ++v) std::memcpy(Z + q * K + v * kLanes, &acc[q][v], sizeof(Vector));
     }
-    [[gnu::always_inline]] void add_tile(const E* a, const E* p, int nr, i64 high, double* g) const {
+    [[gnu::always_inline]] void add_tile(const E* a, const E* p, int nr, double* g) const {
         Vector acc[kTile][kVectors] = {};
-        for (i64 q = 0; q < high; ++q)
-            for (int j = 0; j < kPanel; j += 8) __builtin_prefetch(g + q * stride + j, 1, 3);
+        for (int j = 0; j < kTile * kPanel; j += 8) __builtin_prefetch(g + j, 1, 3);
         for (int i = 0; i < nr; ++i, a += K, p += kPanel) {
             Vector xv[kVectors];
             for (int v = 0; v < kVectors; ++v) xv[v] = Lanes<E>::load(p + v * kLanes);
@@ -128,11 +135,15 @@ struct Panels {
                 for (int v = 0; v < kVectors; ++v) acc[q][v] += s * xv[v];
             }
         }
-        for (i64 q = 0; q < high; ++q, g += stride) {
-            E row[kPanel];
-            std::memcpy(row, acc[q], sizeof row);
-            for (int j = 0; j < kPanel; j += VL) store(g + j, load(g + j) + load(row + j));
-        }
+        for (int q = 0; q < kTile; ++q)
+            for (int v = 0; v < kVectors; ++v) {
+                Vector sum = acc[q][v];
+                keep(sum);  // else `acc` is kept in memory, because halves of it are read here
+                E row[kLanes];
+                std::memcpy(row, &sum, sizeof row);
+                double* to = g + q * kPanel + v * kLanes;
+                for (int j = 0; j < kLanes; j += VL) store(to + j, load(to + j) + load(row + j));
+            }
     }
 };
 

@@ -164,7 +164,7 @@ struct CrossMoments {
         const i64 to = padded_classes(panels.k);
         for (i64 a = 0; a < panels.k; ++a)
             for (i64 b = 0; b <= a; ++b) {
-                const double sum = panels.G[a * panels.stride + b];
+                const double sum = panels.sum(a, b);
                 out[a * to + b] += sum;
                 if (a != b) out[b * to + a] += sum;
             }

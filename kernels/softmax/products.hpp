@@ -30,19 +30,32 @@ struct PackedProduct {
     void softmax(int nr) const {
         for (int i = 0; i < nr; ++i) {
             E* z = P + i * K;
+            const i64 whole = k / VL * VL;
+            vd tops = splat((double)z[0]);
+            for (i64 c = 0; c < whole; c += VL) tops = vmax(tops, load(z + c));
             double top = (double)z[0], numbers[VL];
-            for (i64 c = 1; c < k; ++c) top = (double)z[c] > top ? (double)z[c] : top;
+            store(numbers, tops);
+            for (int q = 0; q < VL; ++q) top = numbers[q] > top ? numbers[q] : top;
+            for (i64 c = whole; c < k; ++c) top = (double)z[c] > top ? (double)z[c] : top;
             vd sum{};
             for (i64 c = 0; c < k; c += VL) {
-                for (int q = 0; q < VL; ++q) numbers[q] = c + q < k ? (double)z[c + q] - top : -1e300;
-                const vd e = vexp(load(numbers));
+                vd e = vexp(load(z + c) - top);  // Z has room for whole vectors
+                if (c == whole) {
+                    store(numbers, e);
+                    for (i64 q = k - whole; q < VL; ++q) numbers[q] = 0.0;
+                    e = load(numbers);
+                }
                 sum += e;
-                store(numbers, e);
-                for (int q = 0; q < VL && c + q < k; ++q) z[c + q] = (E)numbers[q];
+                put(z + c, e);
             }
-            const E inverse = (E)(1.0 / total(sum));
-            for (i64 c = 0; c < k; ++c) z[c] *= inverse;
+            const vd inverse = splat(1.0 / total(sum));
+            for (i64 c = 0; c < k; c += VL) put(z + c, load(z + c) * inverse);
         }
+    }
+    static void put(E* to, vd v) {
+        typedef E vector __attribute__((vector_size(sizeof(E) * VL)));
+        const vector rounded = __builtin_convertvector(v, vector);
+        std::memcpy(to, &rounded, sizeof rounded);
     }
     static E sum_of(const typename Lanes<E>::vector& v) {
         E lanes[Lanes<E>::count];
