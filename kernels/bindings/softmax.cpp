@@ -93,11 +93,11 @@ void softmax_hessian(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     table->softmax_hessian(x.rows, lo, hi, y.view, p.data(), p.stride(0), mu.data(), out.data(), room.get());
 }
 
-void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, View2 base, View2 step, In2 W,
-                     In bound, std::optional<In2> dual, Out out) {
+void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, std::optional<View2> base, View2 step,
+                     In2 W, In bound, std::optional<In2> dual, Out out) {
     x.range(lo, hi);
     y.match(x);
-    weights_of(base, x, y, "base is (d + 1, K)");
+    if (base) weights_of(*base, x, y, "base is (d + 1, K)");
     weights_of(step, x, y, "step is (d + 1, K)");
     weights_of(W, x, y, "W is (d + 1, K)");
     vector_of(bound, x.d() + 1, "bound has d + 1 entries");
@@ -105,7 +105,7 @@ void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     vector_of(out, closing_size(x, y), kClosingSize);
     nb::gil_scoped_release release;
     const auto room = scratch(softmax_scratch(x.rows, y.view.k));
-    table->softmax_closing(x.rows, lo, hi, y.view, base.data(), step.data(), W.data(), bound.data(), data(dual),
+    table->softmax_closing(x.rows, lo, hi, y.view, data(base), step.data(), W.data(), bound.data(), data(dual),
                            out.data(), room.get());
 }
 
@@ -249,10 +249,10 @@ void bind_softmax(nb::module_& m) {
     m.def("softmax_hessian", &softmax_hessian, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a, "mu"_a, "out"_a,
           "Hessian of the softmax losses, a block of order d + 1 for each pair of classes, in coordinates centred at "
           "mu.");
-    m.def("softmax_closing", &softmax_closing, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "base"_a, "step"_a, "W"_a,
+    m.def("softmax_closing", &softmax_closing, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "base"_a.none(), "step"_a, "W"_a,
           "bound"_a, "dual"_a.none(), "out"_a,
           "Sums of a certificate of the softmax loss in one pass, laid out as kernels/softmax/closing.hpp states. The "
-          "dual point is `dual` (n, k), or the Newton-dual one of base and step.");
+          "dual point is `dual` (n, k), or the Newton-dual one of base and step; base None stands for W - step.");
     m.def("softmax_chunk", &softmax_chunk, "rows"_a, "k"_a,
           "Number of rows that the softmax passes add up in registers before they add to their outputs.");
     m.def("softmax_steps", &softmax_steps, "rows"_a, "classes"_a, "p"_a, "lam"_a, "intercept"_a, "mu"_a, "U"_a,

@@ -3,7 +3,8 @@
 // The dual point is U = onehot(y) - p~ with p~ in the simplex. It is either given or linearised: with p the softmax at
 // the base point and dz the change of the scores along the step,  p~ = p + (diag p - p p') dz; by the Newton equations,
 // X'(sU) = lam (W0 + step) up to the residual of the linear solve. Where p~ lies outside the simplex, the softmax at W
-// replaces it; if that is outside too, the entropy of the row is NaN.
+// replaces it; if that is outside too, the entropy of the row is NaN. The base may be null: it is then W - step, and its
+// scores are the difference of the two others, which saves a product.
 //
 // out: loss, entropy, magnitude, absolute, spread, bulk, fallbacks; mass [K] = weight of each class;
 //      (d + 1, K) = sum s (x, 1) U'; (k, d) = sum of s x over the rows of each class.
@@ -36,6 +37,17 @@ struct Lengths {
     }
 };
 
+// Set planes 2 to the scores at W and, for a linearised dual point, planes 0 and 1 to those of its base and its step.
+template <class R>
+void closing_scores(SoftmaxChunk<R>& c, bool linearised, bool with_base) {
+    c.scores(0, 2);
+    if (!linearised) return;
+    c.scores(2, 1);
+    if (with_base) return c.scores(1, 0);
+    for (i64 a = 0; a < c.y.k; ++a)
+        for (int i = 0; i < c.np; i += VL) store(c.plane(0, a) + i, load(c.plane(2, a) + i) - load(c.plane(1, a) + i));
+}
+
 // Set plane 0 to the proposed p~ off the label.
 template <class R>
 void propose(SoftmaxChunk<R>& c, const double* dual) {
@@ -45,9 +57,7 @@ void propose(SoftmaxChunk<R>& c, const double* dual) {
             for (i64 a = 0; a < k; ++a) c.plane(0, a)[i] = i < c.nr ? -dual[(c.first + i) * k + a] : 0.0;
         return;
     }
-    c.scores(1, 0);
     c.softmax(0);
-    c.scores(2, 1);
     for (int i = 0; i < c.np; i += VL) {
         vd q{};
         for (i64 a = 0; a < k; ++a) q += load(c.plane(0, a) + i) * load(c.plane(1, a) + i);
@@ -100,10 +110,11 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
     double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], pull[kMaxChunk], scores[kRoom], reach[kRoom],
         norms2[kRoom];
     c.products.take(0, W);
-    if (!dual) c.products.take(1, base), c.products.take(2, step);
+    if (!dual && base) c.products.take(1, base);
+    if (!dual) c.products.take(2, step);
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
-        c.scores(0, 2);
+        closing_scores(c, !dual, base);
         c.softmax(2);
         for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i];
         propose(c, dual);

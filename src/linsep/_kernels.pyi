@@ -499,9 +499,9 @@ def softmax_hessian(rows: Rows, classes: Classes, lo: int, hi: int, p: Annotated
     Hessian of the softmax losses, a block of order d + 1 for each pair of classes, in coordinates centred at mu.
     """
 
-def softmax_closing(rows: Rows, classes: Classes, lo: int, hi: int, base: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], step: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def softmax_closing(rows: Rows, classes: Classes, lo: int, hi: int, base: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, step: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dual: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
-    Sums of a certificate of the softmax loss in one pass, laid out as kernels/softmax/closing.hpp states. The dual point is `dual` (n, k), or the Newton-dual one of base and step.
+    Sums of a certificate of the softmax loss in one pass, laid out as kernels/softmax/closing.hpp states. The dual point is `dual` (n, k), or the Newton-dual one of base and step; base None stands for W - step.
     """
 
 def softmax_chunk(rows: Rows, k: int) -> int:

@@ -304,10 +304,15 @@ class CoupledProblem:
         """
         self.passes += 1
         at = self._pad(W)
-        u = np.ascontiguousarray(dual.u) if isinstance(dual, Explicit) else None
-        base, step = (
-            (at, at) if isinstance(dual, Explicit) else map(self._pad, (dual.base, dual.step))
-        )
+        u, base, step = None, None, at
+        if isinstance(dual, Explicit):
+            u = np.ascontiguousarray(dual.u)
+        else:
+            step = self._pad(dual.step)
+            if not np.array_equal(
+                dual.base + dual.step, W
+            ):  # else its scores follow from W and step
+                base = self._pad(dual.base)
         bound = np.abs(W).max(axis=1)
 
         of = self._classes

@@ -13,7 +13,7 @@ from linsep.data import Memory
 from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Stop
+from linsep.solution import Linearised, Stop
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.curvature_pairs import CurvaturePairs
 from linsep.solvers.multiclass import softmax as solver
@@ -359,3 +359,35 @@ def test_state_of_a_path_belongs_to_its_rows():
         softmax_path.current(other)
         assert np.array_equal(own.extrapolate(W, 1.0), W)
     assert softmax_path.current(problem) is not own
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("d", "k"), [(5, 3), (70, 19), (300, 210)])
+def test_closing_pass_derives_the_scores_of_the_base(d, k, weighted):
+    """If the point is base + step, the sums agree with those from three products."""
+    X, y = embeddings(450, d, k)
+    rng = np.random.default_rng(4)
+    s = rng.random(450) if weighted else None
+    W, step = rng.standard_normal((d + 1, k)), 0.1 * rng.standard_normal((d + 1, k))
+    base, bound = W - step, np.abs(W).max(axis=1)
+    rows, classes = _kernels.Rows(X), _kernels.Classes(y, s, k)
+    size = 7 + padded(W).shape[1] * (d + 2) + k * d
+    found = []
+    for given in (padded(base), None):
+        out = np.zeros(size)
+        args = (rows, classes, 0, 450, given, padded(step), padded(W), bound, None, out)
+        _kernels.softmax_closing(*args)
+        found.append(out)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11, atol=1e-11)
+
+
+def test_problem_asks_for_the_base_only_if_it_is_not_point_minus_step():
+    X, y = embeddings(300, 70, 9)
+    problem = problem_of(X, y)
+    rng = np.random.default_rng(5)
+    base, step = rng.standard_normal((71, 9)), 0.1 * rng.standard_normal((71, 9))
+    dual = Linearised(base, step)
+    together = problem.closing(base + step, dual)
+    apart = problem.closing(np.nextafter(base + step, np.inf), dual)
+    np.testing.assert_allclose(together, apart, rtol=1e-11, atol=1e-11)
+    assert not np.array_equal(together, problem.closing(base, dual))
