@@ -391,3 +391,19 @@ def test_problem_asks_for_the_base_only_if_it_is_not_point_minus_step():
     apart = problem.closing(np.nextafter(base + step, np.inf), dual)
     np.testing.assert_allclose(together, apart, rtol=1e-11, atol=1e-11)
     assert not np.array_equal(together, problem.closing(base, dual))
+
+
+def test_kronecker_preconditioner_at_zero_needs_no_eigenvectors():
+    X, y = embeddings(600, 64, 12)
+    problem = problem_of(X, y)
+    problem.sums_cross = True
+    W = np.zeros((65, 12))
+    problem.value_gradient(W)
+    rows, S = Covariance(problem), problem.intercept_hessian()
+    R = zero_sum(np.random.default_rng(6).standard_normal((65, 12)))
+    np.testing.assert_allclose(
+        zero_sum(Kronecker(rows, 0.5, S, at_zero=True)(R)),
+        zero_sum(Kronecker(rows, 0.5, S)(R)),
+        rtol=1e-6,
+        atol=1e-9,
+    )

@@ -435,9 +435,9 @@ class PackedConjugateGradients:
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return the step D."""
         problem, mu = self.problem, self.rows.mu
-        S = problem.intercept_hessian()
-        kronecker = Kronecker(self.rows, problem.lam, S)
-        if not W.any():  # there the preconditioner is the Hessian, up to sampling
+        S, at_zero = problem.intercept_hessian(), not W.any()
+        kronecker = Kronecker(self.rows, problem.lam, S, at_zero)
+        if at_zero:  # there the preconditioner is the Hessian, up to sampling
             D = zero_sum(kronecker(zero_sum(-g)))
             if not target.is_short(-cg.inner(g, D)):
                 return D

@@ -64,26 +64,40 @@ def _row_space(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Kronecker:
-    """Preconditioner M^-1 for M = S (x) A + lam on the weights and S on the intercepts, for rows centred at mu."""
+    """Preconditioner M^-1 for M = S (x) A + lam on the weights and S on the intercepts, for rows centred at mu.
 
-    def __init__(self, rows: Covariance, lam: float, S: FloatArray) -> None:
+    At W = 0 all probabilities are 1/k, and S multiplies vectors that sum to zero by one number: no basis is needed.
+    """
+
+    def __init__(self, rows: Covariance, lam: float, S: FloatArray, at_zero: bool = False) -> None:
         self.rows, self.lam = rows, lam
+        self.vectors: FloatArray | None = None
+        if at_zero:
+            self.values = np.full(len(S), np.trace(S) / (len(S) - 1))
+            return
         values, self.vectors = np.linalg.eigh(S)
         self.values = np.maximum(values, 1e-12 * values[-1])
 
+    def _turn(self, R: FloatArray) -> FloatArray:
+        """Coordinates of rows in the eigenvectors of S."""
+        return R if self.vectors is None else R @ self.vectors
+
+    def _turn_back(self, R: FloatArray) -> FloatArray:
+        return R if self.vectors is None else R @ self.vectors.T
+
     def __call__(self, R: FloatArray) -> FloatArray:
         """Return M^-1 R."""
-        Q, U, mu = self.rows.vectors, self.vectors, self.rows.mu
+        Q, mu = self.rows.vectors, self.rows.mu
         out = np.empty_like(R)
-        turned = (R[:-1] - np.outer(mu, R[-1])) @ U
+        turned = self._turn(R[:-1] - np.outer(mu, R[-1]))
         inner = Q.T @ turned
         M = np.outer(self.rows.values, self.values) + self.lam
         if self.rows.rest is None:
-            out[:-1] = (Q @ (inner / M)) @ U.T
+            out[:-1] = self._turn_back(Q @ (inner / M))
         else:
             outside = self.rows.rest * self.values + self.lam
             turned += Q @ (inner * (outside / M - 1.0))
-            out[:-1] = (turned / outside) @ U.T
-        out[-1] = U @ ((R[-1] @ U) / self.values)
+            out[:-1] = self._turn_back(turned / outside)
+        out[-1] = self._turn_back(self._turn(R[-1]) / self.values)
         out[-1] -= mu @ out[:-1]
         return out
