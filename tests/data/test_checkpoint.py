@@ -240,15 +240,14 @@ FIT = """
 import json, resource, sys
 import numpy as np
 from linsep import LogisticRegression, checkpoint, scan
-from linsep.data import open_rows
 from linsep.errors import Refused
 
-open_rows.FEW_ENTRIES = 0  # small files stay on disk, as large ones do
 path, state, largest, cache = sys.argv[1:]
 if largest != "none":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))
 try:
-    with checkpoint(state), scan(path, target=0, cache=cache) as rows:
+    # Small files stay on disk, as large ones do.
+    with checkpoint(state), scan(path, target=0, cache=cache, memory_limit=0) as rows:
         model = LogisticRegression(solver="newton-cg", n_threads=1, tol=1e-9).fit(rows)
         print(json.dumps([x.hex() for x in model.coef_[0].tolist()]))
 except Refused as error:

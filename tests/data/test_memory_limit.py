@@ -20,9 +20,6 @@ import json, resource, sys, threading
 threading.stack_size(1 << 20)  # stacks count as data
 import numpy as np
 from linsep import LinearClassifier, LinearSVC, LogisticRegression, scan, separate
-from linsep.data import open_rows
-
-open_rows.FEW_ENTRIES = 0  # the small table stays on disk, as the large one does
 
 kind, folder, ending, room = sys.argv[1:]
 models = {
@@ -37,7 +34,8 @@ def answer(name):
     target = "y"
     if ending == "npy":
         target = np.load(f"{folder}/{name}-{'classes' if kind == 'three classes' else 'y'}.npy")
-    with scan(f"{folder}/{name}.{ending}", target=target) as rows:
+    limit = 0 if name == "small" else None  # the small table stays on disk, as the large one does
+    with scan(f"{folder}/{name}.{ending}", target=target, memory_limit=limit) as rows:
         if kind == "separability":
             return not separate(rows, n_threads=2).separable, rows.rows.nbytes
         model = models[kind].fit(rows)

@@ -21,7 +21,6 @@ import zlib
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from mutation import Mutator, change_json
@@ -455,8 +454,8 @@ class Checkpoint(Target):
 
     def _fit(self) -> bytes:
         # Small files are else read to memory.
-        on_disk = mock.patch("linsep.data.open_rows.FEW_ENTRIES", 0)
-        with on_disk, linsep.scan(self.folder / "X.npy", target=self.labels) as rows:
+        path = self.folder / "X.npy"
+        with linsep.scan(path, target=self.labels, memory_limit=0) as rows:
             model = linsep.LogisticRegression(solver="newton-cg").fit(rows)
         return (
             model.coef_.tobytes() + model.intercept_.tobytes() + repr(model.certificate_).encode()

@@ -77,7 +77,8 @@ def read(options: Any) -> Table:
     kind, file = reading.matrix_format(options), reading.files(options)[0]
     if kind is not None and reading.is_there(file):
         if (file.size or 0) * (_GROWN if kind == "npz" else 1.0) > limit(options):
-            rows = reading.scan_files(options, options.target or ("y" if kind == "npz" else None))
+            column = options.target or ("y" if kind == "npz" else None)
+            rows = reading.scan_files(options, column, memory_limit=limit(options))
             y, rows.y = rows.y, None
             return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(file)))
     return reading.read_labelled(options)
@@ -96,13 +97,13 @@ def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") 
         width = sum(encoding.width for encoding in encoder.encodings_)
         if 8.0 * len(table) * width <= most:
             return encoder.transform(table, consume=True)
-        return encoder.to_disk(table, cache=kept)
+        return encoder.to_disk(table, cache=kept, memory_limit=most)
     parts, size, blocks = [], 0, encoder.transform_batches(table)
     for block in blocks:
         parts.append(block)
         size += block.data.nbytes + block.indices.nbytes
         if size > most:
-            return stored_rows(chain(_consume(parts), blocks), block.shape[1], kept)
+            return stored_rows(chain(_consume(parts), blocks), block.shape[1], kept, most)
     table.batches.clear()
     return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
 

@@ -9,8 +9,6 @@ from linsep.data.disk import Disk
 from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory
 
-FEW_ENTRIES = 1 << 20  # rows on disk up to 8 MB (blocks of two threads) are copied to memory
-
 _BACK_ENDS: dict[Location, Any] = {
     Location.MEMORY: Memory,
     Location.DISK: Disk,
@@ -26,10 +24,7 @@ def dataset(
     labels: Any = None,
     n_threads: int | None = None,
 ) -> Memory | Disk | Cluster:
-    """Return a data set of the rows and their targets, at their location; small data on disk are read into memory."""
-    where = location_of(X)
-    if where is Location.DISK and X.n_entries <= FEW_ENTRIES:
-        X.refuse_change()
-        X, where = X[0 : X.shape[0]], Location.MEMORY
-    found: Memory | Disk | Cluster = _BACK_ENDS[where](X, sign, offset, weight, labels, n_threads)
+    """Return a data set of the rows and their targets, at their location."""
+    kind = _BACK_ENDS[location_of(X)]
+    found: Memory | Disk | Cluster = kind(X, sign, offset, weight, labels, n_threads)
     return found

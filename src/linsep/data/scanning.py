@@ -25,6 +25,7 @@ from linsep.data.files.inference import MISSING
 from linsep.data.files.listing import list_files
 from linsep.data.files.numeric import Column, NumericFiles, Wanted
 from linsep.data.location import Location
+from linsep.data.memory_rows import few_in_files
 from linsep.data.pieces import PieceFile
 from linsep.data.stored import DenseRows, StoredRows
 from linsep.errors import BadInput
@@ -44,6 +45,8 @@ class Scan:
         Number of times that all rows have been read: bytes read divided by the bytes of all rows.
     cache : Path or None
         Directory of the decoded rows; None if the files are read in place.
+    memory_limit : float or None
+        Size in bytes up to which a fit reads the rows into memory; None means the default of :func:`scan`.
     """
 
     location = Location.DISK
@@ -55,8 +58,10 @@ class Scan:
         weight: Any = None,
         names: Sequence[str] | npt.NDArray[Any] | None = None,
         cache: Path | None = None,
+        memory_limit: float | None = None,
     ) -> None:
         self.rows, self.y, self.weight, self.cache = rows, y, weight, cache
+        self.memory_limit = memory_limit
         self.feature_names = None if names is None else np.array(names, dtype=object)
         self._finalizer: Any = None
 
@@ -87,6 +92,17 @@ class Scan:
             )
         return self.y if y is None else y, self.weight if weight is None else weight
 
+    def few(self) -> bool:
+        """Return whether the rows are few enough for a fit to read them into memory."""
+        return few_in_files(self.rows.nbytes, self.memory_limit)
+
+    def rows_to_fit(self) -> Any:
+        """Return the rows as a fit uses them: read into memory if they are few enough, otherwise on disk."""
+        if not self.few():
+            return self.rows
+        self.rows.refuse_change()
+        return self.rows.load()
+
     def take(self, rows: IntArray) -> Scan:
         """Copy the given rows (ascending) to a temporary directory and return their scan, without target and weight."""
         cuts = np.searchsorted(rows, self.rows.edges)
@@ -95,11 +111,11 @@ class Scan:
             block[some - here.start]
             for some, (here, block) in zip(mine, self.rows.blocks(), strict=True)
         )
-        return stored_rows(parts, self.shape[1])
+        return stored_rows(parts, self.shape[1], memory_limit=self.memory_limit)
 
     def without_targets(self) -> Scan:
         """Return a scan of the same rows with their column names, without target and weight."""
-        return Scan(self.rows, names=self.feature_names)
+        return Scan(self.rows, names=self.feature_names, memory_limit=self.memory_limit)
 
     def close(self) -> None:
         """Close the files. A temporary cache is removed; one in a directory of yours is kept."""
@@ -136,6 +152,7 @@ def scan(  # noqa: PLR0913
     ignore: Iterable[str | int] = (),
     cache: str | os.PathLike[str] | None = None,
     cache_limit: float | None = None,
+    memory_limit: float | None = None,
     client: Any = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -169,6 +186,10 @@ def scan(  # noqa: PLR0913
         are read in place, without a cache.
     cache_limit : float, optional
         Largest size of the cache in bytes.
+    memory_limit : float, optional
+        Largest size of the rows in bytes that ``fit``, ``tune`` and ``separate`` read into memory and treat as an
+        array; more rows stay on disk and are read in every pass. By default 1 GiB, and at most a quarter of the free
+        memory.
     client : dask.distributed.Client, optional
         The workers of this cluster read the files; each file is a partition that stays in a worker's memory.
         There is no cache then, and all workers must be able to open the paths.
@@ -220,16 +241,20 @@ def scan(  # noqa: PLR0913
     cache = None if cache is None else check_path(cache, "cache")
     if cache_limit is not None and not number("cache_limit", cache_limit) > 0:
         raise BadInput(f"cache_limit must be a positive number of bytes, got {cache_limit!r}.")
+    if memory_limit is not None and not number("memory_limit", memory_limit) >= 0:
+        raise BadInput(f"memory_limit must be a number of bytes >= 0, got {memory_limit!r}.")
     wanted = Wanted(y_column, s_column, how)
     reader = NumericFiles(files, wanted)
     if client is not None:
-        if cache is not None or cache_limit is not None:
+        if (cache, cache_limit, memory_limit) != (None, None, None):
             raise BadInput(
-                "cache and cache_limit are for rows on disk: a cluster keeps them in memory."
+                "cache, cache_limit and memory_limit are for rows on disk: a cluster keeps them in its memory, and "
+                "its setting linsep.memory-limit says how many the client may fetch."
             )
         return scan_on_cluster(client, reader, y, s)
     in_place = _in_place(reader) if wanted.plain and cache is None else None
     found = Scan(in_place) if in_place is not None else _cache(reader, cache, cache_limit)
+    found.memory_limit = memory_limit
     for name, vector in (("y", y), ("weight", s)):
         if vector is None:
             continue
@@ -244,15 +269,20 @@ def scan(  # noqa: PLR0913
     return found
 
 
-def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> Scan:
+def stored_rows(
+    parts: Iterable[Any], width: int, cache: Path | None = None, memory_limit: float | None = None
+) -> Scan:
     """Write rows that are given in parts, dense or CSR with ``width`` columns, to disk and return their scan.
 
     They are written to a temporary directory, removed when the scan is closed or no longer used, or to the directory
-    ``cache``; if that is complete already, it is opened and the parts are not read.
+    ``cache``; if that is complete already, it is opened and the parts are not read. ``memory_limit`` is that of
+    ``scan``.
     """
     home, name = (None, "rows") if cache is None else (cache.parent, cache.name)
     where = "set TMPDIR to a directory with more room" if cache is None else "clear some room there"
-    return _open_or_build(home, name, lambda writer: writer.add_all(parts), where, width=width)
+    found = _open_or_build(home, name, lambda writer: writer.add_all(parts), where, width=width)
+    found.memory_limit = memory_limit
+    return found
 
 
 def _files(paths: Any, options: Mapping[str, Any] | None) -> list[DataFile]:

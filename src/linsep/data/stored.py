@@ -87,6 +87,10 @@ class StoredRows(ABC):
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         """Return rows lo .. hi as an array or a CSR matrix, in buffers of ``scratch`` if it is given."""
 
+    def load(self) -> Any:
+        """Return all rows in memory, as an array or a CSR matrix. One pass."""
+        return self.read(0, self.shape[0])
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -210,6 +214,19 @@ class DenseRows(StoredRows):
             start, stop = int(self._starts[first]), min(hi, int(self._starts[first + 1]))
             yield self._files[first], (lo - start) * width, (stop - start) * width
             lo, first = stop, first + 1
+
+    def load(self) -> Any:
+        """Return all rows as an array, read by all threads; memory holds them once, and a block per thread."""
+        out = np.empty(self.shape, self.dtype)
+        scratch = _each_thread(Scratch)
+
+        def work(k: int) -> bool:
+            lo, hi = self.edges[k], self.edges[k + 1]
+            out[lo:hi] = self.read(lo, hi, scratch())
+            return True
+
+        in_parallel(work, len(self.edges) - 1)
+        return out
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         d, parts = self.shape[1], list[Any]()

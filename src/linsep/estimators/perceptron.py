@@ -11,6 +11,7 @@ from linsep.arrays import FloatArray
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.opened import read_rows
 from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
@@ -152,15 +153,15 @@ class Perceptron(ByScores):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Perceptron:
         """Start at w = 0 and correct mistakes until no row is misclassified or the budget is spent.
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe (n, d)
-            Finite numbers.
+        X : array, sparse matrix, dataframe or scan (n, d)
+            Finite numbers. Rows in files (``linsep.scan``) or on a cluster are read into memory; too many are refused.
         y : array (n,)
-            Class labels: strings, integers or booleans.
+            Class labels: strings, integers or booleans. Optional if X is a scan with its own target.
         sample_weight : array (n,), optional
             Weight of each row, >= 0, which multiplies its updates, as in scikit-learn's ``Perceptron``; a row of weight
             0 is left out. Positive weights do not affect whether the classes are separable.
@@ -171,7 +172,7 @@ class Perceptron(ByScores):
         """
         owner = type(self).__name__
         settings = self._settings()
-        rows, names = inputs.rows(X, owner)
+        rows, names, y, sample_weight = read_rows(X, y, sample_weight, owner)
         known = labels.encode(y, rows.shape[0], owner)
         weight = inputs.weights(sample_weight, rows.shape[0])
         weight = labels.combined_weights(known, weight, self.class_weight, owner)

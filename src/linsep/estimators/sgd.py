@@ -15,6 +15,7 @@ from linsep.arrays import FloatArray, IntArray
 from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.opened import read_rows
 from linsep.errors import BadInput
 from linsep.estimators import fitting, parameters, sgd_certificates, streaming
 from linsep.estimators.classification import ByScores, subproblems
@@ -236,15 +237,15 @@ class SGDClassifier(ByScores):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SGDClassifier:
         """Run stochastic descent from w = 0 and certify the distance from the optimum.
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe (n, d)
-            Finite numbers.
+        X : array, sparse matrix, dataframe or scan (n, d)
+            Finite numbers. Rows in files (``linsep.scan``) or on a cluster are read into memory; too many are refused.
         y : array (n,)
-            Class labels: strings, integers or booleans.
+            Class labels: strings, integers or booleans. Optional if X is a scan with its own target.
         sample_weight : array (n,), optional
             Weight of each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
 
@@ -253,7 +254,7 @@ class SGDClassifier(ByScores):
         self
         """
         owner, plan, recipe = type(self).__name__, self._plan(), self._recipe()
-        rows, names = inputs.rows(X, owner)
+        rows, names, y, sample_weight = read_rows(X, y, sample_weight, owner)
         known_labels = labels.encode(y, rows.shape[0], owner)
         weight = labels.combined_weights(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner

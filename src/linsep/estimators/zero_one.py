@@ -15,6 +15,7 @@ from linsep.arrays import FloatArray, dense
 from linsep.data import Memory
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.opened import read_rows
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
@@ -151,15 +152,15 @@ class ZeroOneClassifier(ByScores):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ZeroOneClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ZeroOneClassifier:
         """Find the hyperplane with the fewest errors and prove that no other has fewer.
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe (n, d)
-            Finite numbers.
+        X : array, sparse matrix, dataframe or scan (n, d)
+            Finite numbers. Rows in files (``linsep.scan``) or on a cluster are read into memory; too many are refused.
         y : array (n,)
-            Labels of two classes.
+            Labels of two classes. Optional if X is a scan with its own target.
         sample_weight : array (n,), optional
             Cost of an error in each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
 
@@ -176,7 +177,7 @@ class ZeroOneClassifier(ByScores):
         if rounds is not None:
             rounds = parameters.count("max_rounds", rounds, "rounds")
         seed = parameters.seed(self.random_state) or 0
-        rows, names = inputs.rows(X, owner)
+        rows, names, y, sample_weight = read_rows(X, y, sample_weight, owner)
         known = labels.encode(y, rows.shape[0], owner)
         if len(known.classes) > 2:
             raise BadInput(

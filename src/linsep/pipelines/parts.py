@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from linsep.arrays import IntArray, stack_rows
 from linsep.data import Location, location_of
+from linsep.data.memory_rows import NamedRows
 from linsep.errors import BadInput, require_fitted
 from linsep.tables import Encoder, Table
 
@@ -88,7 +89,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
             "the steps of a pipeline need their rows in memory; transform the rows first, or fit the model "
             "without steps."
         )
-    if isinstance(X, Table):
+    if isinstance(X, Table | NamedRows):
         return X.take(rows)
     return _safe_indexing(X.tocsr() if hasattr(X, "tocsr") else X, rows)
 

@@ -228,7 +228,13 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode a table or data frame batch by batch, in row order; yield dense arrays or CSR matrices."""
         return blocks(self.encodings_, self._opened(X), self.sparse_)
 
-    def to_disk(self, X: Any, *, cache: str | os.PathLike[str] | None = None) -> Scan:
+    def to_disk(
+        self,
+        X: Any,
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        memory_limit: float | None = None,
+    ) -> Scan:
         """Encode a table or data frame and store the rows on disk, for tables larger than memory.
 
         Parameters
@@ -238,6 +244,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cache : path, optional
             Directory to write to; if it already contains these rows, they are used. By default a temporary
             one, removed when the scan is closed or no longer used.
+        memory_limit : float, optional
+            Largest size of the encoded rows in bytes that a fit reads into memory, as in :func:`~linsep.scan`.
 
         Returns
         -------
@@ -246,7 +254,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         parts = self.transform_batches(X)
         width = sum(encoding.width for encoding in self.encodings_)
-        return stored_rows(parts, width, None if cache is None else Path(cache))
+        return stored_rows(parts, width, None if cache is None else Path(cache), memory_limit)
 
     def unseen(self, X: Any) -> dict[str, dict[str, int]]:
         """Count the rows of each level that has no column of its own, for every categorical column."""

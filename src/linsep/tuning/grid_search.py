@@ -18,8 +18,10 @@ from linsep.arrays import IntArray
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
+from linsep.data import open as open_data
 from linsep.data.cluster import persist
 from linsep.data.entrance.inputs import weights
+from linsep.data.memory_rows import with_names
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
 from linsep.pipelines import Parts, final_step, take_apart
@@ -30,7 +32,7 @@ from linsep.tuning.grids import grid_of
 from linsep.tuning.labelled_rows import LabelledRows
 from linsep.tuning.results import Tuning, ValidationCurve
 from linsep.tuning.scoring import Score, resolve
-from linsep.tuning.tunable import tunable, within_its_time_limit
+from linsep.tuning.tunable import Tunable, tunable, within_its_time_limit
 
 RULES = ("best", "one_standard_error")
 
@@ -186,6 +188,8 @@ def tune(  # noqa: PLR0913
     if refit or parts.test is not None:
         model = _copy_with(estimator, C=best_C)
         separate.fit(model, rest)
+        if rest.traffic is not None:
+            model.traffic_ = rest.traffic
     if parts.test is not None:
         tested, bound = _test_score(model, data, parts.test, score)
     warn_uncertified(certificates.flat, "grid")
@@ -260,11 +264,14 @@ def read(parts: Parts, X: Any, y: Any, weight: Any) -> LabelledRows:
     """Validate X, y and weights before anything is fitted, and return them in the form that the fits use.
 
     Rows that the steps of a pipeline transform are not validated. A frame is kept, because its columns have names; a
-    scan is separated from its target and weights. On a cluster, rows are computed once and stay there, while targets
-    and weights are copied to the client, 8 bytes per row.
+    scan is separated from its target and weights. Rows in files or on a cluster are read into memory if they are few
+    enough. Otherwise rows on a cluster are computed once and stay there, while targets and weights are copied to the
+    client, 8 bytes per row.
     """
     if location_of(X) is Location.CLUSTER:
-        return LabelledRows(*persist(X, y, weight))
+        rows, y, weight = persist(X, y, weight)
+        found, asked = LabelledRows(rows, y, weight), tunable(parts.model)
+        return _fetched(asked, found) if asked is not None and rows.few() else found
     on_disk = location_of(X) is Location.DISK
     if on_disk:
         y, weight = X.given(y, weight, "tuning")
@@ -276,8 +283,19 @@ def read(parts: Parts, X: Any, y: Any, weight: Any) -> LabelledRows:
         target = asked._read_targets(np.zeros((_num_samples(X), 1)), y)[2]
     else:
         rows, names, target = asked._read_targets(X, y)
-        X = rows if names is None and not on_disk else X
+        if on_disk:
+            X = X if location_of(rows) is Location.DISK else with_names(rows, names)
+        elif names is None:
+            X = rows
     return LabelledRows(X, target, weights(weight, len(target)))
+
+
+def _fetched(asked: Tunable, data: LabelledRows) -> LabelledRows:
+    """Return the few rows of a cluster in memory, read as ``fit`` reads them."""
+    numbers, owner = not is_classifier(asked), type(asked).__name__
+    opened = open_data(data.X, data.y, data.weight, owner, numbers=numbers)
+    X, traffic = with_names(opened.rows, opened.names), opened.fitted["traffic_"]
+    return LabelledRows(X, data.y, opened.weights(), traffic)
 
 
 def _refuse_with_steps(X: Any, cv: Any, reject: bool) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linsep.arrays import FloatArray, IntArray
 from linsep.data import Location, location_of
-from linsep.data.cluster import PersistedRows
+from linsep.data.cluster import PersistedRows, Traffic
 from linsep.pipelines import take_rows
 
 
@@ -21,6 +21,7 @@ class LabelledRows:
     X: Any
     y: npt.NDArray[Any]
     weight: FloatArray | None
+    traffic: Traffic | None = None  #: of rows that were fetched from a cluster
 
     @property
     def location(self) -> Location:
@@ -34,7 +35,7 @@ class LabelledRows:
         if self.location is not Location.MEMORY:
             return replace(self, weight=self.weights_within(rows))
         weight = None if self.weight is None else self.weight[rows]
-        return LabelledRows(take_rows(self.X, rows), self.y[rows], weight)
+        return LabelledRows(take_rows(self.X, rows), self.y[rows], weight, self.traffic)
 
     def send(self, rows: IntArray, purpose: str) -> LabelledRows:
         """Return ``take(rows)``; on a cluster, labels and weights are sent to the workers once for all values of C."""

@@ -20,6 +20,7 @@ from linsep.data.layout import ordered
 from linsep.errors import BadInput
 
 Column = Any
+MEMORY_LIMIT = "memory-limit"  # name of the setting
 
 
 @dataclass
@@ -120,6 +121,11 @@ class Engine(ABC):
     @abstractmethod
     def setting(self, name: str) -> Any:
         """Return the user's setting ``linsep.<name>`` in the configuration of the cluster library, or None."""
+
+    def memory_limit(self) -> float | None:
+        """Return the user's limit on the bytes of rows that a fit fetches, or None for the default."""
+        given = self.setting(MEMORY_LIMIT)
+        return None if given is None else parse_bytes(given)
 
     @abstractmethod
     def how_to_set(self, name: str, value: str) -> str:

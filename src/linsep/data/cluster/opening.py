@@ -17,6 +17,7 @@ from linsep.data.cluster.files import ClusterScan
 from linsep.data.cluster.partition import Partition, describe, with_partition_number
 from linsep.data.cluster.rows import ClusterRows
 from linsep.data.location import Location
+from linsep.data.memory_rows import few_on_cluster
 from linsep.errors import BadInput
 
 Prepare = Callable[..., Partition | None]
@@ -73,11 +74,17 @@ def open_rows(
 
 
 def _wanted(source: Source, prefetch: Prefetch | None) -> list[Any] | None:
-    """Return the rows to prefetch of each partition of a dense array, or None if the sizes are unknown."""
+    """Return the rows to prefetch of each partition of a dense array, or None if the sizes are unknown.
+
+    These are all rows if the fit is in memory.
+    """
     if prefetch is None or source.sizes is None or source.width is None:
         return None
     starts = np.cumsum([0, *source.sizes])
-    rows = prefetch(source.sizes, source.width) if starts[-1] else ()
+    if few_on_cluster(8.0 * starts[-1] * source.width, source.engine.memory_limit()):
+        rows: Any = np.arange(starts[-1])
+    else:
+        rows = prefetch(source.sizes, source.width) if starts[-1] else ()
     if not len(rows):
         return None
     parts = np.split(rows, np.searchsorted(rows, starts[1:-1]))
@@ -135,6 +142,11 @@ class PersistedRows:
             found = self._sent[kind] = key, SentVector(self._engine.send(kind, parts))
         return found[1]
 
+    def few(self) -> bool:
+        """Return whether a fit may fetch the rows, judged by their size as float64. One round."""
+        sizes = self._engine.collect(self._engine.map("size", _size, self._x))
+        return few_on_cluster(sum(sizes), self._engine.memory_limit())
+
     def source(self, y: Any, weight: Any) -> Source:
         """Return the rows for one fit, with vectors that were sent before or are sent now."""
         target, weights = (
@@ -151,6 +163,13 @@ class PersistedRows:
         shared = self._engine.share("model", (model, encode))
         answer = self._engine.map("predict", _predict_partition, self._x, shared, method=method)
         return np.concatenate([one for one in self._engine.collect(answer) if one is not None])
+
+
+def _size(x: Any) -> int:
+    """Return the size in bytes of the raw rows of a partition, as a float64 array or CSR matrix."""
+    if hasattr(x, "nnz"):
+        return 12 * int(x.nnz)
+    return 8 * length(x) * int(np.shape(x)[1])
 
 
 class MappedRows:

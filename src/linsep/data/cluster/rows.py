@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,23 @@ class ClusterRows:
     def size(self) -> int:
         """Number of entries n * d, zeros included."""
         return self.shape[0] * self.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Size of all rows in bytes, as an array or CSR matrix in memory."""
+        return self.n_entries * (self.dtype.itemsize + 4 * self.sparse)
+
+    def fetch(self) -> list[Partition]:
+        """Copy all partitions with rows to the client. One round, unless they were sent when they were opened."""
+        sent = self.prefetched
+        if sent is not None and all(
+            part.X.shape[0] == fact.n for (_, part), fact in zip(sent, self.facts, strict=True)
+        ):
+            return [part for _, part in sent]
+        self.traffic.rounds += 1
+        found: list[Partition] = self.engine.collect(self.parts)
+        self.traffic.received += sum(map(sys.getsizeof, found))
+        return found
 
     @property
     def traffic(self) -> Traffic:

@@ -45,7 +45,7 @@ def spill(data: Cluster) -> Disk:
 
 def _place(data: Cluster) -> Path:
     """Create a directory below the user's spill directory; raise if it or the limit is too small."""
-    size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
+    size = data.X.nbytes
     size += size // STRIDE  # the strided sample for pilots is stored a second time
     engine = data.engine
     chosen, limit = engine.setting(DIRECTORY), engine.setting(LIMIT)

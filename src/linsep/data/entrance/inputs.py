@@ -24,6 +24,7 @@ from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.sparse_rows import to_csr
 from linsep.data.location import Location, location_of
 from linsep.data.mapped_files import watch
+from linsep.data.memory_rows import NamedRows
 from linsep.errors import BadInput, NotNumbers
 
 #: Largest sample weight; squares of sums of such weights do not overflow.
@@ -72,7 +73,12 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     if (is_plain(X) or is_bfloat16(X)) and X.size:
         return X, None
     if location_of(X) is not Location.MEMORY:
-        raise BadInput(_not_in_memory(X, owner))
+        raise BadInput(not_in_memory(X, owner))
+    return (X.values, X.names) if isinstance(X, NamedRows) else _converted(X, owner)
+
+
+def _converted(X: Any, owner: str) -> tuple[Any, Names | None]:
+    """Convert a sparse matrix, a frame, a masked array or nested lists to a numeric array or CSR matrix."""
     names = None
     if sp.issparse(X):
         X = to_csr(X)
@@ -107,23 +113,27 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
 
 
-def _not_in_memory(X: Any, owner: str) -> str:
-    """Return the message for a scan or for rows on a cluster where only rows in memory will do."""
-    where, some = "a scan of files", "scan.rows[:100_000]"
+def not_in_memory(X: Any, owner: str, too_many: bool = False) -> str:
+    """Return the message for a scan or for rows on a cluster where only rows in memory will do.
+
+    ``too_many``: fewer rows would have been read into memory.
+    """
+    where, some, limit = "a scan of files", "scan.rows[:100_000]", "scan(memory_limit=...)"
     if location_of(X) is Location.CLUSTER:
-        where = "on a cluster"
+        where, limit = "on a cluster", "its setting linsep.memory-limit"
         some = "X[:100_000].compute() on Dask or X.limit(100_000).toPandas() on Spark"
+    more = f"They are too many; if there is room, raise {limit}. " if too_many else ""
     return (
         f"X is {where}, and {owner} needs the rows in memory, because it reads single rows and not only sums over all "
-        f"of them. Load some of the rows, for instance {some}, or fit LogisticRegression, LinearSVC or "
+        f"of them. {more}Load some of the rows, for instance {some}, or fit LogisticRegression, LinearSVC or "
         "LinearClassifier, which leave the rows where they are."
     )
 
 
 def rows_or_scan(X: Any, owner: str) -> tuple[Any, Names | None]:
-    """Return ``rows(X, owner)``, or for a scan its rows on disk and column names."""
+    """Return ``rows(X, owner)``, or for a scan its rows, in memory if they are few enough, and column names."""
     on_disk = location_of(X) is Location.DISK
-    return (X.rows, X.feature_names) if on_disk else rows(X, owner)
+    return (X.rows_to_fit(), X.feature_names) if on_disk else rows(X, owner)
 
 
 def refuse_other_columns(model: Any, found: int, names: Any) -> None:
@@ -149,6 +159,9 @@ def validate_new_rows(model: Any, X: Any) -> Any:
     if location_of(X) is Location.DISK:
         refuse_other_columns(model, X.shape[1], X.feature_names)
         return X.rows
+    if isinstance(X, NamedRows):
+        refuse_other_columns(model, X.shape[1], X.names)
+        return X.values
     values, _ = rows(X, type(model).__name__)
     validate_data(model, X, reset=False, skip_check_array=True)
     return values.astype(np.float32) if is_bfloat16(values) else values

@@ -12,6 +12,8 @@ from linsep.data.entrance import inputs, labels, partitions
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.labels import Labels
 from linsep.data.location import Location, location_of
+from linsep.data.memory_rows import few_on_cluster
+from linsep.errors import BadInput
 
 
 class Opened(Protocol):
@@ -39,25 +41,25 @@ class _Local:
     """Opened rows in memory or on disk."""
 
     def __init__(self, rows: Any, names: Names | None, y: Any, weight: Any, owner: str) -> None:
-        self.rows, self.names, self._y, self._weight, self._owner = rows, names, y, weight, owner
+        self.rows, self.names, self.y, self.weight, self._owner = rows, names, y, weight, owner
         self.location = location_of(rows)
         self.fitted: dict[str, Any] = {}
 
     def labels(self, classes: Any = None) -> Labels:
         n = self.rows.shape[0]
         if classes is None:
-            return labels.encode(self._y, n, self._owner)
-        return labels.encode_as(classes, self._y, n, self._owner)
+            return labels.encode(self.y, n, self._owner)
+        return labels.encode_as(classes, self.y, n, self._owner)
 
     def weights(self) -> Any:
-        return inputs.weights(self._weight, self.rows.shape[0])
+        return inputs.weights(self.weight, self.rows.shape[0])
 
     def class_weights(self, known: Labels, class_weight: Any) -> Any:
         return labels.combined_weights(known, self.weights(), class_weight, self._owner)
 
     def regression(self, centre: float) -> tuple[Any, Any]:
         n = self.rows.shape[0]
-        return np.ones(n), centre - inputs.targets(self._y, n, self._owner)
+        return np.ones(n), centre - inputs.targets(self.y, n, self._owner)
 
 
 class _OnCluster:
@@ -82,6 +84,12 @@ class _OnCluster:
         return None, self.rows.offsets(centre)
 
 
+def _fetched(rows: ClusterRows) -> tuple[Any, Names | None, Any, Any]:
+    """Copy rows on a cluster to the client; return them with their column names, targets and weights."""
+    X, y, weight = partitions.fetch(rows)
+    return X, rows.names, y, weight
+
+
 def open(
     X: Any,
     y: Any,
@@ -93,6 +101,8 @@ def open(
     prefetch: Prefetch | None = None,
 ) -> Opened:
     """Validate X, targets and weights; a scan may have its own targets and weights.
+
+    For a fit, rows in files or on a cluster are read into memory if they are few enough (``memory_rows``).
 
     Parameters
     ----------
@@ -114,6 +124,10 @@ def open(
         found = partitions.open_partitions(X, y, weight, owner, numbers, prefetch)
         if model is not None:
             inputs.refuse_other_columns(model, found.shape[1], found.names)
+        elif few_on_cluster(found.nbytes, found.engine.memory_limit()):
+            here = _Local(*_fetched(found), owner)
+            here.fitted["traffic_"] = found.traffic
+            return here
         return _OnCluster(found, owner)
     if model is None:
         rows, names = inputs.rows_or_scan(X, owner)
@@ -122,3 +136,17 @@ def open(
     if where is Location.DISK:
         y, weight = X.given(y, weight, owner)
     return _Local(rows, names, y, weight, owner)
+
+
+def read_rows(X: Any, y: Any, weight: Any, owner: str) -> tuple[Any, Names | None, Any, Any]:
+    """Return rows in memory with column names, targets and weights, for estimators that read single rows.
+
+    Rows in files or on a cluster are read into memory if they are few enough; otherwise an error says so.
+    """
+    if location_of(X) is Location.MEMORY:
+        return *inputs.rows(X, owner), y, weight
+    many = location_of(X) is Location.DISK and not X.few()
+    opened = None if many else open(X, y, weight, owner)
+    if not isinstance(opened, _Local):
+        raise BadInput(inputs.not_in_memory(X, owner, too_many=True))
+    return opened.rows, opened.names, opened.y, opened.weight

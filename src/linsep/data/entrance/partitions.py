@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.arrays import FloatArray
+from linsep.arrays import FloatArray, stack_rows
 from linsep.data.cluster import (
     ClusterRows,
     ClusterScan,
@@ -118,15 +118,37 @@ def encode(rows: ClusterRows, owner: str, classes: npt.NDArray[Any] | None = Non
     if classes is not None:
         return RemoteLabels(rows, classes)
     given = [_classes(fact) for fact in rows.facts]
+    _refuse_different_kinds(given)
+    found = labels.classes_of(np.concatenate(given))
+    labels.refuse_one_class(found, owner)
+    return RemoteLabels(rows, found)
+
+
+def _refuse_different_kinds(given: list[npt.NDArray[Any]]) -> None:
+    """Raise if the labels of the partitions are strings in some and numbers in others."""
     kinds = {found.dtype.kind for found in given}
     if len(kinds) > 1 and not kinds <= set("iufb") and not kinds <= set("UOT"):
         raise BadInput(
             f"y holds labels of different kinds in different partitions (dtype kinds {sorted(kinds)}): make "
             "them all strings or all integers."
         )
-    found = labels.classes_of(np.concatenate(given))
-    labels.refuse_one_class(found, owner)
-    return RemoteLabels(rows, found)
+
+
+def fetch(rows: ClusterRows) -> tuple[Any, Any, Any]:
+    """Copy rows, labels (or targets) and weights to the client: an array or CSR matrix, and vectors. One round."""
+    parts = rows.fetch()
+    if parts[0].codes is not None:
+        _refuse_different_kinds([_classes(fact) for fact in rows.facts])
+    found = [(part.X, _targets(part), part.weight) for part in parts]
+    X, y, weight = map(stack_rows, zip(*found, strict=True))
+    return X, y, weight
+
+
+def _targets(part: Partition) -> npt.NDArray[Any]:
+    """Return the class labels of a partition, or its numeric targets."""
+    found = part.target if part.codes is None else part.classes[part.codes]  # type: ignore[index]
+    assert found is not None
+    return found
 
 
 def weigh(known: RemoteLabels, class_weight: Any, owner: str) -> Any:
