@@ -364,6 +364,8 @@ def save(options: Any, rows: list[Row], facts: dict[str, str]) -> None:
 
 def main() -> None:
     """Run what is asked for and write the table."""
+    few: Any = import_module("linsep.data.memory_rows")
+    few.CLUSTER_BYTES = 0  # rows stay on the workers, as those of large tables do
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--features", type=int, default=28)
