@@ -42,10 +42,11 @@ class Section:
     facts: Callable[[Content], dict[str, Any] | None]
 
 
+PROOF = Section("proof", "Proof", "proof.html", assurance.proof_facts)
 SECTIONS = (
     Section("features", "Features", "features.html", influence.feature_facts),
     Section("rows", "Rows", "rows.html", influence.row_facts),
-    Section("proof", "Proof", "proof.html", assurance.proof_facts),
+    PROOF,
     Section("bounds", "Bounds", "bounds.html", assurance.bound_facts),
     Section("validation", "Validation", "validation.html", recipe.validation_facts),
     Section("data", "Data", "data.html", health.facts),
@@ -168,12 +169,16 @@ def _facts(content: Content, title: str | None) -> dict[str, Any]:
         "sections": [],
         "figures": {},
     }
+    sections = (QUALITY[kind], *SECTIONS)
+    # The proof takes the most memory: it comes before matplotlib is loaded.
+    found = {PROOF.name: PROOF.facts(content)}
     with drawing():
-        for section in (QUALITY[kind], *SECTIONS):
-            found = section.facts(content)
-            if found is not None:
-                facts["sections"].append(section)
-                facts["figures"] |= found.pop("figures", {})
-                facts |= found
+        found |= {each.name: each.facts(content) for each in sections if each is not PROOF}
+    for section in sections:
+        values = found[section.name]
+        if values is not None:
+            facts["sections"].append(section)
+            facts["figures"] |= values.pop("figures", {})
+            facts |= values
     facts["answers"] = verdict.answers(content, facts["proof"], facts.get("regression"))
     return facts
