@@ -58,7 +58,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True, scope="session")
 def _rows_on_disk_stay_there():
     """Tests fit few rows on disk and on a cluster as if they were many; test_one_rule.py has few and many."""
-    with tuning(few_on_disk=0, few_on_cluster=0):
+    with tuning(few_on_disk=0, few_always=0, few_on_cluster=0):
         yield
 
 

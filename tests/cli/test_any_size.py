@@ -104,8 +104,7 @@ def test_three_ways_one_model(kind, here, tuned, capsys, client, without_figures
     whole = fitted(words, capsys)
     assert "reads" not in whole[0]
     same(whole, fitted([*words, "--cluster", client.scheduler.address], capsys))
-    # Few rows are stored as many are; the solver is that of few rows, which many rows on disk may not have.
-    tuned(**ON_DISK, few_in_files=lambda size, limit: True)
+    tuned(**ON_DISK, few_always=1 << 20)
     stored = fitted([*words, "--memory-limit", "1K"], capsys)
     assert stored[0]["reads"] > 0
     same(whole, stored)

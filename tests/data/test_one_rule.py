@@ -27,6 +27,7 @@ from linsep import (
     Perceptron,
     SGDClassifier,
     ZeroOneClassifier,
+    checkpoint,
     scan,
     separate,
     tune,
@@ -285,3 +286,25 @@ def test_memory_that_is_short_keeps_rows_on_disk(tables, tuned, monkeypatch):
         monkeypatch.setattr("linsep.data.memory_rows.available_memory", lambda free=free: free)
         with rows_of(tables, "npy", "two") as rows:
             assert rows.few() is few
+
+
+def test_few_rows_are_read_whatever_the_limit(tables, tuned):
+    """Rows no larger than the buffers that would read them stay on disk only at ``memory_limit=0``."""
+    _, X, _ = tables
+    tuned(few_always=X.nbytes)
+    for limit, few in ((1, True), (0, False)):
+        with rows_of(tables, "npy", "two", memory_limit=limit) as rows:
+            assert rows.few() is few
+
+
+def test_a_checkpoint_keeps_rows_where_their_passes_are_recorded(tables, tuned, tmp_path):
+    tuned(few_on_disk=ANY)
+    _, X, _ = tables
+    with rows_of(tables, "npy", "two") as rows:
+        assert rows.few()
+        with checkpoint(tmp_path / "fit.checkpoint"):
+            assert not rows.few()
+            tuned(few_always=X.nbytes)
+            assert rows.few()
+    with rows_of(tables, "npy", "two", memory_limit=ANY) as rows, checkpoint(tmp_path / "other"):
+        assert rows.few()  # as asked for

@@ -18,7 +18,7 @@ PLACES = {
     "converted_bytes": "linsep.data.memory.CONVERT_BYTES",
     "memory_entries": "linsep.data.dataset.MEMORY_ENTRIES",
     "few_on_disk": "linsep.data.memory_rows.FILE_BYTES",
-    "few_in_files": "linsep.data.scanning.few_in_files",
+    "few_always": "linsep.data.memory_rows.ALWAYS_BYTES",
     "few_on_cluster": "linsep.data.memory_rows.CLUSTER_BYTES",
     "lbfgs_pair_price": "linsep.solvers.newton.quasi_newton.PAIR",
     "clear_mean": "linsep.solvers.newton.directions.CLEAR",

@@ -180,7 +180,7 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
     run the same program again: it skips the passes in the file, and the model is bit-identical to an uninterrupted fit.
     When the block ends without an error, the file is removed. A file of another fit (other data, parameters or
     version) raises an error. Rows on a cluster are identified by the checksums of their partitions. Fits of rows in
-    memory are not recorded and start again.
+    memory are not recorded and start again; rows in files or on a cluster stay there if they take more than 12 MB.
 
     Parameters
     ----------

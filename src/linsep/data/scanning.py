@@ -189,7 +189,7 @@ def scan(  # noqa: PLR0913
     memory_limit : float, optional
         Largest size of the rows in bytes that ``fit``, ``tune`` and ``separate`` read into memory and treat as an
         array; more rows stay on disk and are read in every pass. By default 1 GiB, and at most a quarter of the free
-        memory.
+        memory; 12 MB within ``checkpoint``, which records these passes. At any limit but 0, 12 MB of rows are read.
     client : dask.distributed.Client, optional
         The workers of this cluster read the files; each file is a partition that stays in a worker's memory.
         There is no cache then, and all workers must be able to open the paths.
