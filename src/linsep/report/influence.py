@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def feature_facts(content: Content) -> dict[str, Any]:
         features, left_out = class_features(subject, columns)
         return {"features": features, "features_left_out": left_out}
     found = coefficients(subject, columns)
-    figures = {"coefficients": _draw_coefficients(found)} if found.lines else {}
+    figures = {"coefficients": partial(_draw_coefficients, found)} if found.lines else {}
     return {"coefficients": found, "figures": figures}
 
 
@@ -212,7 +213,7 @@ def row_facts(content: Content) -> dict[str, Any]:
     return {
         "worst": worst_rows(subject, evaluated, content.columns),
         "support": _support(subject),
-        "figures": {} if regression else {"margins": _draw_margins(subject, evaluated)},
+        "figures": {} if regression else {"margins": partial(_draw_margins, subject, evaluated)},
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,18 +68,18 @@ def facts(content: Content) -> dict[str, Any]:
     stops = thresholds(subject, evaluated)
     z, positive, weight = positives(evaluated)
     curve = ranking(z, positive, weight)
-    drawn = {}
+    drawn: dict[str, Callable[[], str]] = {}
     if curve is not None:
         tp, fp = float(stops.tp[stops.start]), float(stops.fp[stops.start])
         recall = tp / stops.positives
-        drawn["roc"] = _draw_roc(curve, (fp / stops.negatives, recall))
+        drawn["roc"] = partial(_draw_roc, curve, (fp / stops.negatives, recall))
         precision = tp / (tp + fp) if tp + fp else 1.0
-        drawn["pr"] = _draw_precision_recall(curve, (recall, precision))
+        drawn["pr"] = partial(_draw_precision_recall, curve, (recall, precision))
     found = None
     if subject.probabilistic:
         p, q = probability(subject, z), probability(subject, -z)
         found = calibration(p, q, positive, weight)
-        drawn["calibration"] = _draw_calibration(found)
+        drawn["calibration"] = partial(_draw_calibration, found)
     slider = _slider_data(stops)
     return {
         "stops": stops,

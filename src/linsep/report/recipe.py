@@ -6,6 +6,7 @@ import inspect
 import math
 import platform
 import sys
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -112,7 +113,10 @@ def validation_facts(content: Content) -> dict[str, Any] | None:
     if tuning is None:
         return None
     finite = bool(np.isfinite(tuning.best_C))
-    return {"tuning": tuning, "figures": {"validation": _draw_curve(tuning)} if finite else {}}
+    return {
+        "tuning": tuning,
+        "figures": {"validation": partial(_draw_curve, tuning)} if finite else {},
+    }
 
 
 def _draw_curve(tuning: Tuning) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,9 @@ def facts(content: Content) -> dict[str, Any]:
     """Return the values of the section on the quality of a regression."""
     found = residuals(content.subject, content.evaluated)
     figures = {
-        "predictions": _draw_predictions(content.evaluated, found),
-        "residuals": _draw_residuals(content.evaluated, found),
-        "spread": _draw_histogram(content.evaluated),
+        "predictions": partial(_draw_predictions, content.evaluated, found),
+        "residuals": partial(_draw_residuals, content.evaluated, found),
+        "spread": partial(_draw_histogram, content.evaluated),
     }
     return {"regression": found, "figures": figures}
 

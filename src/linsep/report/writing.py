@@ -34,7 +34,11 @@ from linsep.tuning import Tuning
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: its id, its title in the navigation, its template, and its values (None: no section)."""
+    """A section of the page: its id, its title in the navigation, its template, and its values (None: no section).
+
+    Among the values, ``figures`` are functions that draw: all other values are computed before matplotlib is loaded,
+    which takes about 35 MB.
+    """
 
     name: str
     title: str
@@ -42,11 +46,10 @@ class Section:
     facts: Callable[[Content], dict[str, Any] | None]
 
 
-PROOF = Section("proof", "Proof", "proof.html", assurance.proof_facts)
 SECTIONS = (
     Section("features", "Features", "features.html", influence.feature_facts),
     Section("rows", "Rows", "rows.html", influence.row_facts),
-    PROOF,
+    Section("proof", "Proof", "proof.html", assurance.proof_facts),
     Section("bounds", "Bounds", "bounds.html", assurance.bound_facts),
     Section("validation", "Validation", "validation.html", recipe.validation_facts),
     Section("data", "Data", "data.html", health.facts),
@@ -169,16 +172,13 @@ def _facts(content: Content, title: str | None) -> dict[str, Any]:
         "sections": [],
         "figures": {},
     }
-    sections = (QUALITY[kind], *SECTIONS)
-    # The proof takes the most memory: it comes before matplotlib is loaded.
-    found = {PROOF.name: PROOF.facts(content)}
-    with drawing():
-        found |= {each.name: each.facts(content) for each in sections if each is not PROOF}
-    for section in sections:
-        values = found[section.name]
-        if values is not None:
+    for section in (QUALITY[kind], *SECTIONS):
+        found = section.facts(content)
+        if found is not None:
             facts["sections"].append(section)
-            facts["figures"] |= values.pop("figures", {})
-            facts |= values
+            facts["figures"] |= found.pop("figures", {})
+            facts |= found
+    with drawing():
+        facts["figures"] = {name: draw() for name, draw in facts["figures"].items()}
     facts["answers"] = verdict.answers(content, facts["proof"], facts.get("regression"))
     return facts
