@@ -210,11 +210,11 @@ class ConjugateGradients:
         problem, ask = run.problem, self._preconditioning
         given = ask(problem) if ask is not None else None
         moments = problem.moments()
-        _, hx, h = moments
+        h = moments[2]
         intercept = problem.fit_intercept and h > 0
-        mean = hx / h if intercept else np.zeros_like(hx)
+        mean = moments[1] / h if intercept else np.zeros_like(moments[1])
         inverse = diagonal_inverse(problem, moments) if given is None else given
-        del moments, hx
+        del moments  # reduces peak memory during the products
         done = 0
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
         mapped_vectors.release(g)  # reduces peak memory during the products
