@@ -97,10 +97,11 @@ def test_other_rows_are_refused(client, table, tmp_path, monkeypatch):
 
 FIT = """
 import sys, time
-import dask.array as da, numpy as np
+import dask, dask.array as da, numpy as np
 from dask.distributed import Client
 from linsep import LogisticRegression, checkpoint
 
+dask.config.set({"linsep.memory-limit": 0})  # the small table stays on the workers, as a large one does
 with Client(sys.argv[1]):
     X = da.random.default_rng(0).normal(size=(40_000, 30), chunks=(10_000, 30))
     y = X.sum(axis=1) + da.random.default_rng(1).logistic(size=40_000, chunks=10_000) > 0
