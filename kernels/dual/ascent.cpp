@@ -369,10 +369,11 @@ bool Ascent::many_more() const {
 // Return whether the predicted passes exceed the budget, and a few more would not make a better start for Newton's
 // method. Rounds on the free rows count by the rows they read. Predictions tend to be too low, so spent passes count
 // too. Slacks vary from epoch to epoch, so a prediction of few epochs is not worth a method that costs thousands.
+// Epochs that read hardly any rows spend nothing, so their number is limited as well.
 bool Ascent::over_budget() const {
     if (!finite()) return true;
-    const bool early = lately() < std::max<i64>(6, epochs / 3) || spent_ <= kPatience * budget;
-    if (early) return spent_ > budget;  // too early for a prediction
+    const bool patient = spent_ <= kPatience * budget && static_cast<double>(epochs) <= budget;
+    if (patient || lately() < std::max<i64>(6, epochs / 3)) return spent_ > budget;  // too early for a prediction
     const double each = share() * (slow_ ? round_price() : 1.0);
     const double left = each * epochs_to(job_.tol * primal);
     if (left <= budget && spent_ + left <= kOverdrawn * budget) return false;
